@@ -1,0 +1,186 @@
+package shardrouter
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The states that callers test with errors.Is. All of them may be wrapped.
+var (
+	// ErrNoShards means that a ring, a topology or a tenant's own list has no shard.
+	ErrNoShards = errors.New("shardrouter: no shards: name at least one")
+
+	// ErrEmptyKey means that a shard key is empty.
+	ErrEmptyKey = errors.New("shardrouter: empty shard key: a row needs an owner before it is routed")
+
+	// ErrZeroKey means that a shard key is 0 or "0", which is what an id that was never set looks like.
+	ErrZeroKey = errors.New("shardrouter: zero shard key: set the id before routing")
+
+	// ErrInvalidTenant means that the tenant of a call is empty or holds a NUL byte.
+	ErrInvalidTenant = errors.New("shardrouter: the tenant is empty or holds a NUL byte: pass a parsed tenant id")
+
+	// ErrInvalidShard means that a value is not shaped as a [ShardID]. The error is an [*InvalidShardError].
+	ErrInvalidShard = errors.New("shardrouter: invalid shard id")
+
+	// ErrInvalidKeyspace means that a keyspace's name is ill-formed. The error is an [*InvalidKeyspaceError].
+	ErrInvalidKeyspace = errors.New("shardrouter: invalid keyspace name")
+
+	// ErrNoEpoch means that a topology has the epoch 0.
+	ErrNoEpoch = errors.New("shardrouter: no epoch: a topology's first epoch is 1")
+
+	// ErrVirtualNodes means that a number of virtual nodes is out of range. The error is a [*VirtualNodesError].
+	ErrVirtualNodes = errors.New("shardrouter: number of virtual nodes out of range")
+)
+
+// maxQuoted is how many bytes of a foreign value an error keeps and shows.
+const maxQuoted = 64
+
+func clip(s string) string {
+	if len(s) <= maxQuoted {
+		return s
+	}
+	return strings.Clone(s[:maxQuoted])
+}
+
+// InvalidShardError reports a value that is not shaped as a [ShardID]. It is [ErrInvalidShard].
+type InvalidShardError struct {
+	Value string // the value, cut after 64 bytes
+}
+
+// Error names the value, quoted, and the shape wanted.
+func (e *InvalidShardError) Error() string {
+	return fmt.Sprintf("shardrouter: invalid shard id %q: want [A-Za-z0-9._-]{1,64}", clip(e.Value))
+}
+
+// Is reports whether target is [ErrInvalidShard].
+func (e *InvalidShardError) Is(target error) bool { return target == ErrInvalidShard }
+
+// DuplicateShardError reports a shard that is listed twice.
+type DuplicateShardError struct {
+	Shard ShardID
+}
+
+// Error names the shard.
+func (e *DuplicateShardError) Error() string {
+	return fmt.Sprintf("shardrouter: shard %q is listed twice: list it once", clip(string(e.Shard)))
+}
+
+// UnknownShardError reports a shard that the ring or topology lacks.
+type UnknownShardError struct {
+	Shard ShardID
+}
+
+// Error names the shard.
+func (e *UnknownShardError) Error() string {
+	return fmt.Sprintf("shardrouter: unknown shard %q: add it first", clip(string(e.Shard)))
+}
+
+// SharedShardError reports a shard that two owners claim: a dedicated shard serves one tenant and no other.
+type SharedShardError struct {
+	Shard  ShardID
+	First  string // the tenant, or "" for the default shards
+	Second string // the other tenant
+}
+
+// Error names the shard and both owners.
+func (e *SharedShardError) Error() string {
+	first := "is one of the default shards"
+	if e.First != "" {
+		first = fmt.Sprintf("is dedicated to tenant %q", clip(e.First))
+	}
+	return fmt.Sprintf("shardrouter: shard %q %s and to tenant %q as well: give the tenant another", clip(string(e.Shard)), first, clip(e.Second))
+}
+
+// InvalidKeyspaceError reports a keyspace whose name is ill-formed. It is [ErrInvalidKeyspace].
+type InvalidKeyspaceError struct {
+	Name string // the name, cut after 64 bytes
+}
+
+// Error names the keyspace, quoted, and the shape wanted.
+func (e *InvalidKeyspaceError) Error() string {
+	return fmt.Sprintf("shardrouter: invalid keyspace name %q: want [a-z][a-z0-9_]{0,62}", clip(e.Name))
+}
+
+// Is reports whether target is [ErrInvalidKeyspace].
+func (e *InvalidKeyspaceError) Is(target error) bool { return target == ErrInvalidKeyspace }
+
+// DuplicateKeyspaceError reports a keyspace that is declared twice.
+type DuplicateKeyspaceError struct {
+	Name string
+}
+
+// Error names the keyspace.
+func (e *DuplicateKeyspaceError) Error() string {
+	return fmt.Sprintf("shardrouter: keyspace %q is declared twice: declare it once", clip(e.Name))
+}
+
+// UnknownKeyspaceError reports a keyspace that the topology lacks.
+type UnknownKeyspaceError struct {
+	Name string
+}
+
+// Error names the keyspace.
+func (e *UnknownKeyspaceError) Error() string {
+	return fmt.Sprintf("shardrouter: unknown keyspace %q: declare it in the topology", clip(e.Name))
+}
+
+// UnknownStrategyError reports a strategy that this version does not have. Routing by another one would look for rows
+// where they are not.
+type UnknownStrategyError struct {
+	Keyspace string
+	Strategy string
+}
+
+// Error names the keyspace and the strategy.
+func (e *UnknownStrategyError) Error() string {
+	return fmt.Sprintf("shardrouter: keyspace %q: unknown strategy %q: want %q", clip(e.Keyspace), clip(e.Strategy), StrategyRing)
+}
+
+// UnknownHashError reports a topology written for a hash that this version does not have. Routing by another hash would
+// look for rows where they are not.
+type UnknownHashError struct {
+	Hash string
+}
+
+// Error names the hash.
+func (e *UnknownHashError) Error() string {
+	return fmt.Sprintf("shardrouter: the topology was made with the hash %q and this version has %q: use a version that knows it; another hash moves every key", clip(e.Hash), HashName)
+}
+
+// VirtualNodesError reports a number of virtual nodes out of range. It is [ErrVirtualNodes].
+type VirtualNodesError struct {
+	VirtualNodes int
+	Shards       int // how many shards they were meant for
+}
+
+// Error names the number and the range.
+func (e *VirtualNodesError) Error() string {
+	return fmt.Sprintf("shardrouter: %d virtual nodes for each of %d shards: want %d to %d, and at most %d points in all; 0 means %d",
+		e.VirtualNodes, e.Shards, MinVirtualNodes, MaxVirtualNodes, maxPoints, DefaultVirtualNodes)
+}
+
+// Is reports whether target is [ErrVirtualNodes].
+func (e *VirtualNodesError) Is(target error) bool { return target == ErrVirtualNodes }
+
+// KeyTypeError reports a value whose Go type is not one of a shard key. It does not hold the value.
+type KeyTypeError struct {
+	Type string // the Go type, "nil" for nil
+}
+
+// Error names the type.
+func (e *KeyTypeError) Error() string {
+	return fmt.Sprintf("shardrouter: a value of type %s is no shard key: want a string, []byte or integer", e.Type)
+}
+
+// KeyError reports which key of a list failed.
+type KeyError struct {
+	Index int   // its position in the list
+	Err   error // [ErrEmptyKey] or [ErrZeroKey]
+}
+
+// Error names the position and the fault.
+func (e *KeyError) Error() string { return fmt.Sprintf("shardrouter: key %d: %v", e.Index, e.Err) }
+
+// Unwrap returns the fault.
+func (e *KeyError) Unwrap() error { return e.Err }

@@ -1,0 +1,20 @@
+package shardrouter
+
+// The names of the strategies, as they are persisted.
+const (
+	StrategyRing = "ring" // [Ring]
+)
+
+// Strategy says which shard owns a key, as a pure function of its shards and parameters. Implementations are immutable
+// and safe for concurrent use, and answer the same whatever order the shards were listed in.
+type Strategy interface {
+	// Name is the name under which the strategy is persisted, such as "ring".
+	Name() string
+
+	// Shards returns the shards, sorted, as a copy.
+	Shards() []ShardID
+
+	// Owner returns the shard that owns the key of the tenant. It always returns one of Shards, performs no I/O, and
+	// does not judge the key: [Topology] refuses empty and zero keys.
+	Owner(tenant string, key Key) ShardID
+}
