@@ -46,7 +46,7 @@ func Inject(ctx context.Context, carrier map[string]string) error {
 //     bound to an ill-formed id returns that error.
 //
 // A ctx under [System] is narrowed to the carrier's tenant. Beside an error the context returned has no tenant:
-// [FromContext] on it gives the same error.
+// [FromContext] on it gives the same error. Like [NewContext], Extract panics when ctx is nil.
 func Extract(ctx context.Context, carrier map[string]string) (context.Context, error) {
 	id, err := extract(ctx, carrier)
 	if err != nil {

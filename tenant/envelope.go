@@ -3,10 +3,13 @@ package tenant
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -128,7 +131,7 @@ func (e *Envelope) UnmarshalJSON(b []byte) error {
 // DecodeEnvelope reads one encoded envelope and nothing beside it. Prefer it to json.Unmarshal, which refuses broken
 // JSON before it reaches the Envelope and so leaves a reused variable as it was.
 //
-// It is strict. A missing or empty tenant is [ErrNoTenant], an ill-formed one an [*InvalidIDError]. An unknown version,
+// It is strict. An absent or empty tenant is [ErrNoTenant], an ill-formed one an [*InvalidIDError]. An unknown version,
 // an unknown, doubled or differently cased field, an empty kind, broken JSON, text that is not UTF-8 and trailing bytes
 // are an [*EnvelopeError]. The fields may come in any order, since a JSON column may sort them.
 func DecodeEnvelope(b []byte) (Envelope, error) {
@@ -164,15 +167,17 @@ func (e *Envelope) decode(b []byte) error {
 		seen[name] = true
 		switch name {
 		case "tenant":
-			err = dec.Decode((*string)(&e.tenant))
+			var id string
+			id, err = text(dec)
+			e.tenant = ID(id)
 		case "v":
 			err = dec.Decode(&version)
 		case "kind":
-			err = dec.Decode(&e.kind)
+			e.kind, err = text(dec)
 		case "payload":
-			err = dec.Decode(&e.payload)
+			e.payload, err = decodePayload(dec)
 		case "meta":
-			err = e.decodeMeta(dec)
+			e.meta, err = decodeMeta(dec)
 		default:
 			return &EnvelopeError{Reason: fmt.Sprintf("unknown field %q", clip(name))}
 		}
@@ -190,34 +195,54 @@ func (e *Envelope) decode(b []byte) error {
 		return ErrNoTenant
 	}
 	if version != envelopeVersion {
-		return &EnvelopeError{Field: "version", Reason: fmt.Sprintf("it is %d, and only %d is known", version, envelopeVersion)}
+		return &EnvelopeError{Field: "v", Reason: fmt.Sprintf("it is %d, and only version %d is known", version, envelopeVersion)}
 	}
 	return e.check()
 }
 
+// errForm says that a field is not of its type. It never leaves this file.
+var errForm = errors.New("wrong form")
+
+// text reads a string and nothing else: null is not the empty string.
+func text(dec *json.Decoder) (string, error) {
+	tok, err := dec.Token()
+	if err != nil {
+		return "", err
+	}
+	s, ok := tok.(string)
+	if !ok {
+		return "", errForm
+	}
+	return s, nil
+}
+
+// decodePayload reads standard base64 with padding. encoding/json would also take line breaks and arrays of numbers.
+func decodePayload(dec *json.Decoder) ([]byte, error) {
+	s, err := text(dec)
+	if err != nil || strings.ContainsAny(s, "\r\n") {
+		return nil, errForm
+	}
+	return base64.StdEncoding.Strict().DecodeString(s)
+}
+
 // decodeMeta reads an object of strings, in which no name comes twice: two readers could see two values.
-func (e *Envelope) decodeMeta(dec *json.Decoder) error {
+func decodeMeta(dec *json.Decoder) (map[string]string, error) {
 	if err := delim(dec, '{'); err != nil {
-		return err
+		return nil, err
 	}
-	e.meta = make(map[string]string)
+	meta := make(map[string]string)
 	for dec.More() {
-		k, err := dec.Token()
+		key, err := text(dec)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		v, err := dec.Token()
-		if err != nil {
-			return err
+		value, err := text(dec)
+		if _, dup := meta[key]; dup || err != nil {
+			return nil, errForm
 		}
-		key, _ := k.(string)
-		value, ok := v.(string)
-		if _, dup := e.meta[key]; dup || !ok {
-			return &EnvelopeError{Field: "meta", Reason: "it has the wrong form"}
-		}
-		e.meta[key] = value
+		meta[key] = value
 	}
-	return delim(dec, '}')
+	return meta, delim(dec, '}')
 }
 
 // delim reads one token, which must be the delimiter.

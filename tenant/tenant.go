@@ -41,12 +41,12 @@ type Limits struct {
 
 	// MaxConns is the number of connections per shard that the tenant uses at a time.
 	//
-	// Zero means the service's default.
+	// Zero means the service's default; -1 means no limit.
 	MaxConns int
 
 	// MaxQueue is the number of calls that wait for a connection per shard; the next one is refused.
 	//
-	// Zero means the service's default.
+	// Zero means the service's default; -1 means no waiting: a call that finds no connection free is refused at once.
 	MaxQueue int
 }
 
@@ -59,9 +59,15 @@ func (l Limits) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value int
-	}{{"Burst", l.Burst}, {"MaxConns", l.MaxConns}, {"MaxQueue", l.MaxQueue}} {
-		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("tenant: Limits.%s is %d: want a positive number, or 0 for the default", f.name, f.value))
+		least int
+		also  string
+	}{
+		{"Burst", l.Burst, 0, ""},
+		{"MaxConns", l.MaxConns, -1, ", or -1 for no limit"},
+		{"MaxQueue", l.MaxQueue, -1, ", or -1 for no waiting"},
+	} {
+		if f.value < f.least {
+			errs = append(errs, fmt.Errorf("tenant: Limits.%s is %d: want a positive number, 0 for the default%s", f.name, f.value, f.also))
 		}
 	}
 	return errors.Join(errs...)
