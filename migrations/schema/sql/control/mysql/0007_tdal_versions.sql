@@ -1,0 +1,11 @@
+-- +goose Up
+CREATE TABLE IF NOT EXISTS tdal_versions (
+	shard VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	schema_name VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	set_name VARCHAR(31) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	version BIGINT NOT NULL,
+	PRIMARY KEY (shard, schema_name, set_name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- +goose Down
+DROP TABLE IF EXISTS tdal_versions;

@@ -1,0 +1,10 @@
+-- +goose Up
+CREATE TABLE IF NOT EXISTS tdal_keyspaces (
+	name TEXT NOT NULL,
+	strategy TEXT NOT NULL,
+	virtual_nodes INTEGER NOT NULL,
+	PRIMARY KEY (name)
+) STRICT;
+
+-- +goose Down
+DROP TABLE IF EXISTS tdal_keyspaces;
