@@ -117,23 +117,16 @@ func (s *stripe) join(ln *lane, r *request, w *waiter, nested bool) error {
 	return nil
 }
 
-// wait blocks until w was served or its time is over. It is called without the lock.
+// wait blocks until w was served, its ctx has ended, or [Config.MaxWait] has passed. It is called without the lock.
 func (s *stripe) wait(ctx context.Context, ln *lane, r *request, w *waiter) (*Permit, error) {
-	timer := time.NewTimer(time.Until(w.deadline))
-	timedOut := false
+	timer := time.NewTimer(s.q.cfg.MaxWait)
 	select {
 	case <-w.ready:
 	case <-w.done:
 	case <-timer.C:
-		timedOut = true
 	}
 	timer.Stop()
-
 	ended := causes(ctx)
-	if timedOut && w.ctxFirst && ended == nil {
-		// The deadline has passed and the ctx will say so in a moment.
-		ended = []error{context.DeadlineExceeded}
-	}
 
 	s.mu.Lock()
 	if w.granted && ended == nil {

@@ -70,10 +70,11 @@ func (b *bucket) take(now time.Time) (ok bool, retryAfter time.Duration) {
 // put gives n tokens back; the bucket does not grow past its burst.
 //
 // Reservation.Cancel does not do that: it gives back less when others took tokens meanwhile, and nothing once the time to act has
-// passed. A negative count adds exactly n, and x/time/rate cuts the sum at the burst whenever it next looks. TestBucket_Q50 guards it.
+// passed. A negative count adds exactly n, and x/time/rate cuts the sum at the burst whenever it next looks. TestBucket_Q50 guards
+// this. AllowN would not do: it refuses while the bucket stays in debt.
 func (b *bucket) put(now time.Time, n int) {
 	if b.lim != nil {
-		b.lim.AllowN(b.clock(now), -n)
+		b.lim.ReserveN(b.clock(now), -n)
 	}
 }
 

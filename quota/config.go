@@ -107,7 +107,10 @@ const maxBurst = math.MaxInt32
 
 // burstFor returns the burst of a rate that names none: one second's worth, at least 1.
 func burstFor(rate float64) int {
-	return int(math.Min(math.Max(1, math.Ceil(rate)), maxBurst))
+	if !(rate > 1) { // NaN too, which Validate reports
+		return 1
+	}
+	return int(min(math.Ceil(rate), maxBurst))
 }
 
 // validRate reports whether rate is -1, 0 or a positive finite number.

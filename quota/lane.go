@@ -43,16 +43,15 @@ type waiter struct {
 	ready    chan struct{}
 	done     <-chan struct{} // the caller's ctx; a channel and not the ctx, so that no code of a user's runs under the lock
 	since    time.Time
-	deadline time.Time // the ctx's or MaxWait's, whichever comes first
-	ctxFirst bool      // the ctx's deadline is the earlier one
+	deadline time.Time // not served from then on: the ctx's or MaxWait's, whichever comes first
 }
 
 // newWaiter returns a waiter for ctx. It takes no lock, and must be called without one.
 func newWaiter(ctx context.Context, maxWait time.Duration) *waiter {
 	now := time.Now()
 	w := &waiter{ready: make(chan struct{}), done: ctx.Done(), since: now, deadline: now.Add(maxWait)}
-	if d, ok := ctx.Deadline(); ok && !d.After(w.deadline) {
-		w.deadline, w.ctxFirst = d, true
+	if d, ok := ctx.Deadline(); ok && d.Before(w.deadline) {
+		w.deadline = d
 	}
 	return w
 }

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -67,7 +68,8 @@ func (s *stripe) enter(id tenant.ID, shard string, l tenant.Limits, poolMax int)
 		if err != nil {
 			return nil, err
 		}
-		ln = &lane{stripe: s, acct: a, shard: shard, conns: a.bounds.conns}
+		key = laneKey{a.id, strings.Clone(shard)}
+		ln = &lane{stripe: s, acct: a, shard: key.shard, conns: a.bounds.conns}
 		if s.lanes == nil {
 			s.lanes = make(map[laneKey]*lane)
 		}
@@ -102,6 +104,8 @@ func (s *stripe) account(key laneKey, l tenant.Limits) (*account, error) {
 	}
 	// An idle account is dropped when the hand finds it unused for the second time, so up to two go for each one that comes.
 	s.evictSome(4)
+	// The names are cloned: they may be cut from a request that would live as long as the account.
+	key = laneKey{tenant.ID(strings.Clone(string(key.id))), strings.Clone(key.shard)}
 	a := &account{key: key, id: key.id, limits: l, bounds: b, pos: len(s.order), used: true}
 	a.bucket.price(time.Time{}, b.rate, b.burst, s.q.cfg.DebtBursts)
 	if s.accounts == nil {
