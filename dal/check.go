@@ -1,0 +1,336 @@
+package dal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm/schema"
+
+	"github.com/tenantdal/tenantdal/internal/wire"
+)
+
+// column, index and foreignKey are a database's own view of a table.
+type (
+	column struct {
+		Name      string
+		Type      string // lower case, without length
+		Size      int64
+		Nullable  bool
+		Collation string // lower case; empty for numbers and binary strings
+		Auto      bool
+	}
+	index struct {
+		Name    string
+		Unique  bool
+		Primary bool
+		Columns []string
+		Loose   []string // columns that the index compares case-folded (SQLite)
+	}
+	foreignKey struct {
+		Name    string
+		Table   string
+		From    []string
+		To      []string
+		Cascade bool
+	}
+	shape struct {
+		Columns map[string]column
+		Indexes []index
+		Keys    []foreignKey
+	}
+)
+
+// systemIndexes are the library's own, led by something else than tenant_id, used by its own system statements alone.
+var systemIndexes = map[string]bool{"k_due": true}
+
+// check compares every declared table with the place's database. All mistakes come in one error.
+func (db *database) check(ctx context.Context) error {
+	var errs []error
+	for _, t := range db.store.tables.all {
+		if t.Class == SystemClass {
+			continue
+		}
+		s, err := db.inspect(ctx, t.name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("dal: place %s: inspect table %q: %w", db.place, t.name, err))
+			continue
+		}
+		if len(s.Columns) == 0 {
+			errs = append(errs, fmt.Errorf("%w: place %s has no table %q", ErrNotMigrated, db.place, t.name))
+			continue
+		}
+		for _, m := range t.compare(s, db.dialect) {
+			m.Place, m.Table, m.Model = db.place, t.name, modelName(t.model)
+			errs = append(errs, m)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compare lists what keeps the table from being kept apart by tenant.
+func (t *table) compare(s shape, d Dialect) []*ModelError {
+	var out []*ModelError
+	bad := func(mend, problem string, args ...any) {
+		out = append(out, &ModelError{Problem: fmt.Sprintf(problem, args...), Mend: mend})
+	}
+	for _, f := range t.schema.Fields {
+		if _, ok := s.Columns[f.DBName]; f.DBName != "" && !f.IgnoreMigration && !ok {
+			bad("migrate the table or drop the field", "it has no column %q", f.DBName)
+		}
+	}
+	if t.Class == GlobalClass {
+		return out
+	}
+	for _, c := range s.Columns {
+		if c.Auto {
+			bad("make it BIGINT NOT NULL: the library fills a zero id, two shards would hand out the same AUTO_INCREMENT numbers", "column %q is AUTO_INCREMENT", c.Name)
+		}
+	}
+	if c, ok := s.Columns[TenantColumn]; ok {
+		if c.Nullable {
+			bad("tenant_id ... NOT NULL", "column tenant_id may be NULL")
+		}
+		if d == MySQL && (c.Type != "varchar" || c.Collation != "ascii_bin" || c.Size < 63) {
+			bad("tenant_id VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL", "column tenant_id is %s(%d) collate %q, in which two tenants may be equal", c.Type, c.Size, c.Collation)
+		}
+	}
+	if t.shardKey != nil {
+		if c := s.Columns[t.shardKey.DBName]; c.Nullable {
+			bad(c.Name+" ... NOT NULL", "shard-key column %q may be NULL", c.Name)
+		}
+	}
+	keyed := map[string]bool{}
+	primary := false
+	for _, ix := range s.Indexes {
+		primary = primary || ix.Primary
+		if systemIndexes[ix.Name] && strings.HasPrefix(t.name, "saga_") {
+			continue
+		}
+		what := "index"
+		switch {
+		case ix.Primary:
+			what = "primary key"
+		case ix.Unique:
+			what = "unique key"
+		}
+		if len(ix.Columns) == 0 || ix.Columns[0] != TenantColumn {
+			bad("lead it with tenant_id", "%s %s (%s) does not begin with tenant_id", what, ix.Name, strings.Join(ix.Columns, ", "))
+		}
+		for _, c := range ix.Loose {
+			if ix.Primary || ix.Unique || c == TenantColumn {
+				bad("COLLATE BINARY", "%s %s compares column %q without regard to case or blanks", what, ix.Name, c)
+			}
+		}
+		if !ix.Unique && !ix.Primary {
+			continue
+		}
+		for _, c := range ix.Columns {
+			keyed[c] = true
+		}
+		if t.shardKey != nil && !slices.Contains(ix.Columns, t.shardKey.DBName) && !t.libraryKey(ix) {
+			bad("add "+t.shardKey.DBName+" to it, or keep the value in a table of its own whose shard key it is",
+				"%s %s (%s) lacks the shard key %q: it can hold on one shard only", what, ix.Name, strings.Join(ix.Columns, ", "), t.shardKey.DBName)
+		}
+	}
+	if !primary {
+		bad("PRIMARY KEY (tenant_id, ...)", "it has no primary key")
+	}
+	if t.shardKey != nil {
+		keyed[t.shardKey.DBName] = true
+	}
+	for name := range keyed {
+		c := s.Columns[name]
+		if d == MySQL && name != TenantColumn && c.Collation != "" && !strings.Contains(c.Collation, "nopad_bin") && c.Collation != "utf8mb4_0900_bin" {
+			bad("make it VARBINARY", "key column %q has collation %q, which pads blanks or folds case: two keys would be one row and two shards", name, c.Collation)
+		}
+	}
+	for _, k := range s.Keys {
+		if i := slices.Index(k.From, TenantColumn); i < 0 || i >= len(k.To) || k.To[i] != TenantColumn {
+			bad("FOREIGN KEY (tenant_id, ...) REFERENCES "+k.Table+" (tenant_id, ...)", "foreign key %s to %q does not include tenant_id on both sides", k.Name, k.Table)
+		}
+	}
+	slices.SortFunc(out, func(a, b *ModelError) int { return strings.Compare(a.Problem, b.Problem) })
+	return out
+}
+
+// libraryKey reports a key that is unique over all shards since the library makes its ids: (tenant_id, id).
+func (t *table) libraryKey(ix index) bool {
+	f := t.schema.PrioritizedPrimaryField
+	return ix.Primary && len(ix.Columns) == 2 && f != nil && ix.Columns[1] == f.DBName && libraryFills(f)
+}
+
+// libraryFills reports a key field that [ids.fill] fills.
+func libraryFills(f *schema.Field) bool {
+	return f.FieldType == uuidType || f.DataType == schema.Int && f.FieldType.Kind().String() == "int64"
+}
+
+var (
+	sqliteColumns = wire.RegisterSystem("dal/sqlite columns", "SELECT name, type, \"notnull\", pk FROM pragma_table_info(?)", wire.Schema)
+	sqliteTable   = wire.RegisterSystem("dal/sqlite table", "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", wire.Schema)
+	sqliteIndexes = wire.RegisterSystem("dal/sqlite indexes", "SELECT name, \"unique\", origin FROM pragma_index_list(?) ORDER BY name", wire.Schema)
+	sqliteIndex   = wire.RegisterSystem("dal/sqlite index", "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno", wire.Schema)
+	sqliteKeys    = wire.RegisterSystem("dal/sqlite foreign keys", "SELECT id, \"table\", \"from\", COALESCE(\"to\", \"from\"), on_delete, on_update FROM pragma_foreign_key_list(?) ORDER BY id, seq", wire.Schema)
+
+	mysqlColumns = wire.RegisterSystem("dal/mysql columns", "SELECT column_name, data_type, COALESCE(character_maximum_length, 0), is_nullable, COALESCE(collation_name, ''), extra FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?", wire.Schema)
+	mysqlIndexes = wire.RegisterSystem("dal/mysql indexes", "SELECT index_name, non_unique, COALESCE(column_name, '') FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? ORDER BY index_name, seq_in_index", wire.Schema)
+	mysqlKeys    = wire.RegisterSystem("dal/mysql foreign keys", "SELECT constraint_name, referenced_table_name, column_name, referenced_column_name FROM information_schema.key_column_usage WHERE table_schema = DATABASE() AND table_name = ? AND referenced_table_name IS NOT NULL ORDER BY constraint_name, ordinal_position", wire.Schema)
+)
+
+func (db *database) inspect(ctx context.Context, name string) (shape, error) {
+	if db.dialect == SQLite {
+		return db.inspectSQLite(ctx, name)
+	}
+	return db.inspectMySQL(ctx, name)
+}
+
+// each runs one of the constants above and calls scan for each row.
+func (db *database) each(ctx context.Context, st *wire.Statement, arg string, scan func(rows *sql.Rows) error) error {
+	rows, err := db.sql(false).QueryContext(wire.With(ctx, wire.Mark{Kind: wire.Library, Stmt: st}), st.Text(), arg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (db *database) inspectSQLite(ctx context.Context, name string) (shape, error) {
+	s := shape{Columns: map[string]column{}}
+	var rowid []string
+	err := db.each(ctx, sqliteColumns, name, func(rows *sql.Rows) error {
+		var c column
+		var notNull, pk int
+		if err := rows.Scan(&c.Name, &c.Type, &notNull, &pk); err != nil {
+			return err
+		}
+		c.Nullable = notNull == 0
+		if pk > 0 {
+			rowid = append(rowid, c.Name)
+		}
+		s.Columns[c.Name] = c
+		return nil
+	})
+	if err != nil || len(s.Columns) == 0 {
+		return s, err
+	}
+	err = db.each(ctx, sqliteTable, name, func(rows *sql.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		if len(rowid) == 1 && strings.Contains(strings.ToUpper(text), "AUTOINCREMENT") {
+			c := s.Columns[rowid[0]]
+			c.Auto = true
+			s.Columns[rowid[0]] = c
+		}
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	primary := false
+	err = db.each(ctx, sqliteIndexes, name, func(rows *sql.Rows) error {
+		var ix index
+		var origin string
+		if err := rows.Scan(&ix.Name, &ix.Unique, &origin); err != nil {
+			return err
+		}
+		ix.Primary = origin == "pk"
+		primary = primary || ix.Primary
+		s.Indexes = append(s.Indexes, ix)
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	for i := range s.Indexes {
+		ix := &s.Indexes[i]
+		err := db.each(ctx, sqliteIndex, ix.Name, func(rows *sql.Rows) error {
+			var col, coll sql.NullString
+			if err := rows.Scan(&col, &coll); err != nil {
+				return err
+			}
+			ix.Columns = append(ix.Columns, col.String)
+			if coll.Valid && !strings.EqualFold(coll.String, "BINARY") {
+				ix.Loose = append(ix.Loose, col.String)
+			}
+			return nil
+		})
+		if err != nil {
+			return s, err
+		}
+	}
+	if !primary && len(rowid) > 0 { // INTEGER PRIMARY KEY has no index of its own
+		s.Indexes = append(s.Indexes, index{Name: "PRIMARY", Unique: true, Primary: true, Columns: rowid})
+	}
+	last := -1
+	err = db.each(ctx, sqliteKeys, name, func(rows *sql.Rows) error {
+		var id int
+		var table, from, to, onDelete, onUpdate string
+		if err := rows.Scan(&id, &table, &from, &to, &onDelete, &onUpdate); err != nil {
+			return err
+		}
+		if id != last {
+			s.Keys = append(s.Keys, foreignKey{Name: fmt.Sprint(id), Table: table})
+			last = id
+		}
+		k := &s.Keys[len(s.Keys)-1]
+		k.From, k.To = append(k.From, from), append(k.To, to)
+		return nil
+	})
+	return s, err
+}
+
+func (db *database) inspectMySQL(ctx context.Context, name string) (shape, error) {
+	s := shape{Columns: map[string]column{}}
+	err := db.each(ctx, mysqlColumns, name, func(rows *sql.Rows) error {
+		var c column
+		var nullable, extra string
+		if err := rows.Scan(&c.Name, &c.Type, &c.Size, &nullable, &c.Collation, &extra); err != nil {
+			return err
+		}
+		c.Type, c.Collation = strings.ToLower(c.Type), strings.ToLower(c.Collation)
+		c.Nullable = strings.EqualFold(nullable, "YES")
+		c.Auto = strings.Contains(strings.ToLower(extra), "auto_increment")
+		s.Columns[c.Name] = c
+		return nil
+	})
+	if err != nil || len(s.Columns) == 0 {
+		return s, err
+	}
+	err = db.each(ctx, mysqlIndexes, name, func(rows *sql.Rows) error {
+		var name, col string
+		var nonUnique bool
+		if err := rows.Scan(&name, &nonUnique, &col); err != nil {
+			return err
+		}
+		if n := len(s.Indexes); n == 0 || s.Indexes[n-1].Name != name {
+			s.Indexes = append(s.Indexes, index{Name: name, Unique: !nonUnique, Primary: name == "PRIMARY"})
+		}
+		ix := &s.Indexes[len(s.Indexes)-1]
+		ix.Columns = append(ix.Columns, col)
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	err = db.each(ctx, mysqlKeys, name, func(rows *sql.Rows) error {
+		var name, table, from, to string
+		if err := rows.Scan(&name, &table, &from, &to); err != nil {
+			return err
+		}
+		if n := len(s.Keys); n == 0 || s.Keys[n-1].Name != name {
+			s.Keys = append(s.Keys, foreignKey{Name: name, Table: table})
+		}
+		k := &s.Keys[len(s.Keys)-1]
+		k.From, k.To = append(k.From, from), append(k.To, to)
+		return nil
+	})
+	return s, err
+}

@@ -1,0 +1,242 @@
+package dal
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/tenantdal/tenantdal/shardrouter"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// Dialect is the family of SQL that a database speaks.
+type Dialect string
+
+const (
+	// SQLite is the embedded database: a file a place.
+	SQLite Dialect = "sqlite"
+	// MySQL is MySQL 8 or MariaDB 10.6 and later: a database a place.
+	MySQL Dialect = "mysql"
+)
+
+// Endpoint says how to reach one physical database. Its String never holds a password.
+type Endpoint struct {
+	Dialect  Dialect
+	Path     string // SQLite: the file
+	Network  string // MySQL: "tcp" or "unix"
+	Address  string // MySQL: host:port, or the socket's path
+	User     string
+	Password string
+	Database string
+}
+
+// String names the endpoint without its password.
+func (e Endpoint) String() string {
+	if e.Dialect == SQLite {
+		return "sqlite:" + e.Path
+	}
+	return fmt.Sprintf("mysql://%s@%s(%s)/%s", e.User, e.Network, e.Address, e.Database)
+}
+
+// MySQLConfig returns the driver's configuration for a MySQL endpoint.
+func (e Endpoint) MySQLConfig() *mysql.Config {
+	cfg := mysql.NewConfig()
+	cfg.Net, cfg.Addr, cfg.User, cfg.Passwd, cfg.DBName = e.Network, e.Address, e.User, e.Password, e.Database
+	return cfg
+}
+
+// Cluster names the servers or files of a deployment. Shards are numbered: Shards[0] serves s1, Shards[1] serves s2. The zero Cluster is not
+// usable; make one with [SQLiteCluster], [MySQLCluster] or [ParseURLs].
+type Cluster struct {
+	Dialect Dialect
+	// Dir holds SQLite's files: control.db, s1.db, s1.<schema>.db, <tenant>-s1.db.
+	Dir string
+	// Shards are the default shards' databases, s1 first. With SQLite only their number counts.
+	Shards []Endpoint
+	// Dedicated is the server on which tenants with a database of their own get it. Nil: the first shard's server.
+	Dedicated *Endpoint
+	// LoginSecret is the key from which the passwords of dedicated tenants' logins are derived. Empty: the first shard's password, and if
+	// that is empty too a tenant with a database of its own is refused with [ErrNoLoginSecret].
+	LoginSecret string
+	// Synchronous is SQLite's: OFF, NORMAL, FULL or EXTRA. Empty means NORMAL: every commit survives the end of the process (kill -9), the last
+	// ones may be lost when the machine itself stops; FULL survives that too and costs a disk flush a commit.
+	Synchronous string
+}
+
+// SQLiteCluster returns a cluster of n shards in files below dir.
+func SQLiteCluster(dir string, n int) Cluster {
+	return Cluster{Dialect: SQLite, Dir: dir, Shards: make([]Endpoint, max(n, 0))}
+}
+
+// MySQLCluster returns a cluster with one database a shard.
+func MySQLCluster(shards ...Endpoint) Cluster {
+	for i := range shards {
+		shards[i].Dialect = MySQL
+	}
+	return Cluster{Dialect: MySQL, Shards: shards}
+}
+
+// ParseURLs returns the cluster of a comma-separated list of mysql://user@host:port/database, one a shard. The password is passed apart, so that
+// no URL holds one; a URL that does is refused.
+//
+// It returns [*URLError], whose message never repeats the URL's password.
+func ParseURLs(list, password string) (Cluster, error) {
+	var shards []Endpoint
+	for i, raw := range strings.Split(list, ",") {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(raw), "mysql://")
+		if !ok {
+			return Cluster{}, &URLError{Position: i + 1, Reason: "it does not begin with mysql://"}
+		}
+		user, rest, ok := strings.Cut(rest, "@")
+		switch {
+		case !ok || user == "":
+			return Cluster{}, &URLError{Position: i + 1, Reason: "it names no user"}
+		case strings.Contains(user, ":") || strings.Contains(rest, "@"):
+			return Cluster{}, &URLError{Position: i + 1, Reason: "it holds a password; pass the password apart"}
+		}
+		addr, database, ok := strings.Cut(rest, "/")
+		if !ok || database == "" || strings.ContainsAny(database, "/?&`.\\ \x00") || len(database) > 40 {
+			return Cluster{}, &URLError{Position: i + 1, Reason: "it names no database of at most 40 plain characters"}
+		}
+		host, port, err := net.SplitHostPort(addr)
+		if n, perr := strconv.Atoi(port); err != nil || host == "" || perr != nil || n < 1 || n > 65535 {
+			return Cluster{}, &URLError{Position: i + 1, Reason: "its address is not host:port"}
+		}
+		shards = append(shards, Endpoint{Network: "tcp", Address: addr, User: user, Password: password, Database: database})
+	}
+	return MySQLCluster(shards...), nil
+}
+
+// ShardIDs returns the ids of the default shards: s1, s2, ...
+func (c Cluster) ShardIDs() []shardrouter.ShardID {
+	ids := make([]shardrouter.ShardID, len(c.Shards))
+	for i := range ids {
+		ids[i] = shardrouter.ShardID("s" + strconv.Itoa(i+1))
+	}
+	return ids
+}
+
+// Validate reports every mistake in the cluster at once: none or unknown kind, no shards, no folder, two shards with one database.
+func (c Cluster) Validate() error {
+	var errs []error
+	if len(c.Shards) == 0 {
+		errs = append(errs, errors.New("dal: Cluster.Shards is empty: name at least one shard"))
+	}
+	switch c.Dialect {
+	case SQLite:
+		if c.Dir == "" {
+			errs = append(errs, errors.New("dal: Cluster.Dir is empty: name the folder of the SQLite files"))
+		}
+	case MySQL:
+		seen := map[string]int{}
+		for i, s := range c.Shards {
+			if s.Address == "" || s.Database == "" {
+				errs = append(errs, fmt.Errorf("dal: Cluster.Shards[%d] has no address or no database", i))
+			}
+			at := s.Network + "|" + s.Address + "|" + s.Database
+			if j, twice := seen[at]; twice {
+				errs = append(errs, fmt.Errorf("dal: shards s%d and s%d are one database: %s: give each shard a database of its own", j+1, i+1, s))
+			}
+			seen[at] = i
+		}
+	default:
+		errs = append(errs, fmt.Errorf("dal: Cluster.Dialect %q is not sqlite or mysql", c.Dialect))
+	}
+	return errors.Join(errs...)
+}
+
+// Control returns the control database's endpoint: control.db, or the schema tdal_control on the first server, named after the first shard's
+// database so that two deployments can share a server.
+func (c Cluster) Control() Endpoint {
+	if c.Dialect == SQLite {
+		return Endpoint{Dialect: SQLite, Path: filepath.Join(c.Dir, "control.db")}
+	}
+	e := c.Shards[0]
+	e.Database += "_tdal_control"
+	return e
+}
+
+// Endpoint returns the database of a place. owner is the tenant whose place it is, or "" for the shared tables of a default shard.
+//
+// It returns [*UnknownShardError] for a shard that is neither a default one nor the owner's, and [ErrNoLoginSecret].
+func (c Cluster) Endpoint(p Place, owner tenant.ID) (Endpoint, error) {
+	if c.Dialect == SQLite {
+		name := string(p.Shard)
+		if p.Schema != "" {
+			name += "." + p.Schema
+		}
+		return Endpoint{Dialect: SQLite, Path: filepath.Join(c.Dir, name+".db")}, nil
+	}
+	for i, id := range c.ShardIDs() {
+		if id != p.Shard {
+			continue
+		}
+		e := c.Shards[i]
+		if p.Schema != "" {
+			e.Database = identifier(e.Database + "_" + p.Schema)
+		}
+		return e, nil
+	}
+	if owner == "" {
+		return Endpoint{}, &UnknownShardError{Shard: p.Shard}
+	}
+	e := c.Shards[0]
+	if c.Dedicated != nil {
+		base := e.Database
+		if e = *c.Dedicated; e.Database == "" {
+			e.Database = base
+		}
+		e.Dialect = MySQL
+	}
+	secret := c.LoginSecret
+	if secret == "" {
+		secret = c.Shards[0].Password
+	}
+	if secret == "" {
+		return Endpoint{}, fmt.Errorf("tenant %q: %w", owner, ErrNoLoginSecret)
+	}
+	base := e.Database
+	e.Database = identifier(base + "_" + string(p.Shard))
+	e.User, e.Password = login(base, secret, owner)
+	return e, nil
+}
+
+// Server returns the endpoint, with the operator's login, of the server on which the place's database is made.
+func (c Cluster) Server(p Place) Endpoint {
+	for i, id := range c.ShardIDs() {
+		if id == p.Shard {
+			return c.Shards[i]
+		}
+	}
+	if c.Dedicated != nil {
+		return *c.Dedicated
+	}
+	return c.Shards[0]
+}
+
+// login derives the login of a tenant with a database of its own: the same in every process that knows the secret, of no use for another tenant.
+func login(base, secret string, owner tenant.ID) (user, password string) {
+	mac := hmac.New(sha256.New, []byte(secret))
+	_, _ = mac.Write([]byte("tenantdal login/1\x00" + base + "\x00" + string(owner)))
+	sum := mac.Sum(nil)
+	name := sha256.Sum256([]byte(base + "\x00" + string(owner)))
+	return "tdal_" + hex.EncodeToString(name[:12]), base64.RawURLEncoding.EncodeToString(sum)
+}
+
+// identifier shortens a database's name to MySQL's 64 characters, and keeps different names different.
+func identifier(name string) string {
+	if len(name) <= 64 {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:64-17] + "$" + hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,97 @@
+package dal
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/quota"
+	"github.com/tenantdal/tenantdal/shardrouter"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// Config describes a store. The zero value of a field means its documented default.
+type Config struct {
+	// Cluster names the databases.
+	Cluster Cluster
+	// Registry knows the tenants. Nil: the control database's own registry, filled by schema.Up and schema.Provision.
+	Registry tenant.Registry
+	// Tables declares every table that a model may touch; an undeclared one is refused.
+	Tables []Table
+	// VirtualNodes is the number of ring points a shard, of a topology that schema.Up makes. Zero means 128.
+	VirtualNodes int
+	// Quota holds the defaults of the tenants' limits.
+	Quota quota.Config
+	// MaxOpen is the largest number of connections to one place. A tenant's permits never exceed it. Zero means 16.
+	MaxOpen int
+	// ConnMaxLifetime is how long a MySQL connection is used. Zero means 3 minutes.
+	ConnMaxLifetime time.Duration
+	// TenantMaxAge is how long a tenant read from the control database's registry is used before it is read again. Zero means 1s. A Registry of
+	// your own is asked at every call.
+	TenantMaxAge time.Duration
+	// NodeID fixes the node number in row ids, from 1 to 1023, for tests and for deployments that number their processes themselves.
+	// Zero: a number is leased in the control database at Open and renewed inline.
+	NodeID int64
+	// Logger gets the library's records. Nil: none. Statements are logged at debug, what the library does by itself at info or warn.
+	Logger *slog.Logger
+
+	observer wire.Observer
+}
+
+// WithDefaults returns a copy with every zero field filled.
+func (c Config) WithDefaults() Config {
+	if c.MaxOpen == 0 {
+		c.MaxOpen = 16
+	}
+	if c.ConnMaxLifetime == 0 {
+		c.ConnMaxLifetime = 3 * time.Minute
+	}
+	if c.TenantMaxAge == 0 {
+		c.TenantMaxAge = time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Quota = c.Quota.WithDefaults()
+	return c
+}
+
+// Validate reports every mistake at once, each with its field's name.
+func (c Config) Validate() error {
+	var errs []error
+	if err := c.Cluster.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if c.MaxOpen < 0 {
+		errs = append(errs, errors.New("dal: Config.MaxOpen is negative"))
+	}
+	if c.NodeID < 0 || c.NodeID > maxNode {
+		errs = append(errs, fmt.Errorf("dal: Config.NodeID %d is not in 0..%d", c.NodeID, maxNode))
+	}
+	if err := c.Quota.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("dal: Config.Quota: %w", err))
+	}
+	if _, err := newTables(c.Tables); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Keyspaces returns the keyspaces of the declared tables, sorted by name, each once.
+func (c Config) Keyspaces() []shardrouter.Keyspace {
+	names := keyspaceNames(c.Tables)
+	all := make([]shardrouter.Keyspace, len(names))
+	for i, n := range names {
+		all[i] = shardrouter.Keyspace{Name: n, VirtualNodes: c.VirtualNodes}
+	}
+	return all
+}
+
+// WithObserver returns a copy of c whose pools report every operation to o. Only packages of this module can name an observer: tests use it to
+// record statements and to break them.
+func WithObserver(c Config, o wire.Observer) Config {
+	c.observer = o
+	return c
+}

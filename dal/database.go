@@ -1,0 +1,201 @@
+package dal
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// database is one physical database: its pools and its one *gorm.DB. It is immutable once opened.
+type database struct {
+	store   *Store
+	place   Place
+	dialect Dialect
+	gorm    *gorm.DB
+	writer  *wire.Pool // SQLite: one connection; MySQL: the only pool
+	reader  *wire.Pool // SQLite alone
+	maxOpen int
+}
+
+var serverVersion = wire.RegisterSystem("dal/server version", "SELECT VERSION()", wire.Schema)
+
+// openDatabase opens the pools of a place. It sends one statement, the server's version.
+func (s *Store) openDatabase(ctx context.Context, p Place, e Endpoint) (*database, error) {
+	db := &database{store: s, place: p, dialect: e.Dialect, maxOpen: s.cfg.MaxOpen}
+	opts := wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer}
+	mariaDB := false
+	var err error
+	switch e.Dialect {
+	case SQLite:
+		err = db.openSQLite(ctx, e, s.cfg.Cluster.Synchronous, opts)
+	case MySQL:
+		mariaDB, err = db.openMySQL(ctx, e, s.cfg.ConnMaxLifetime, opts)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.close())
+	}
+	if err := db.openGorm(mariaDB); err != nil {
+		return nil, errors.Join(err, db.close())
+	}
+	return db, nil
+}
+
+func (db *database) openSQLite(ctx context.Context, e Endpoint, synchronous string, opts wire.Options) error {
+	if _, err := os.Stat(e.Path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: place %s has no file", ErrNotMigrated, db.place)
+	}
+	file := wire.SQLite{Path: e.Path, Synchronous: synchronous}
+	var err error
+	if db.writer, err = wire.OpenSQLite(file, opts); err != nil {
+		return err
+	}
+	db.writer.SetMaxOpenConns(1)
+	file.ReadOnly = true
+	if db.reader, err = wire.OpenSQLite(file, opts); err != nil {
+		return err
+	}
+	limit(db.reader, db.maxOpen, 0)
+	return db.writer.PingContext(ctx)
+}
+
+func (db *database) openMySQL(ctx context.Context, e Endpoint, lifetime time.Duration, opts wire.Options) (mariaDB bool, err error) {
+	if db.writer, err = wire.OpenMySQL(e.MySQLConfig(), opts); err != nil {
+		return false, err
+	}
+	limit(db.writer, db.maxOpen, lifetime)
+	var version string
+	row := db.writer.QueryRowContext(wire.With(ctx, wire.Mark{Kind: wire.Library, Stmt: serverVersion}), serverVersion.Text())
+	if err := row.Scan(&version); err != nil {
+		return false, notMigratedOr(err, db.place)
+	}
+	return strings.Contains(version, "MariaDB"), nil
+}
+
+// notMigratedOr maps "unknown database" to [ErrNotMigrated].
+func notMigratedOr(err error, p Place) error {
+	if wire.Code(err) == 1049 {
+		return fmt.Errorf("%w: place %s: %w", ErrNotMigrated, p, err)
+	}
+	return err
+}
+
+func limit(p *wire.Pool, open int, lifetime time.Duration) {
+	p.SetMaxOpenConns(open)
+	p.SetMaxIdleConns(open)
+	p.SetConnMaxLifetime(lifetime)
+}
+
+// openOver opens a place over a connector of the caller's, with no statement sent.
+func (s *Store) openOver(p Place, d Dialect, inner driver.Connector) (*database, error) {
+	db := &database{store: s, place: p, dialect: d, maxOpen: s.cfg.MaxOpen}
+	db.writer = wire.NewPool(inner, wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer})
+	if err := db.openGorm(false); err != nil {
+		return nil, errors.Join(err, db.close())
+	}
+	return db, nil
+}
+
+// openGorm makes the place's *gorm.DB. It stays behind the store: handles are sessions of it with a binding.
+func (db *database) openGorm(mariaDB bool) error {
+	unbound := &pool{&binding{store: db.store, db: db, err: &ShapeError{Shape: "handle without a tenant", Hint: "use Store.On"}}}
+	log := db.store.log.With(slog.String("shard", string(db.place.Shard)))
+	g, err := gorm.Open(newDialector(db.dialect, unbound, mariaDB), &gorm.Config{
+		NamingStrategy:       naming,
+		DisableAutomaticPing: true,
+		NowFunc:              func() time.Time { return time.Now().UTC().Round(time.Microsecond) },
+		Logger: logger.NewSlogLogger(log, logger.Config{
+			SlowThreshold: 200 * time.Millisecond, LogLevel: logger.Warn, IgnoreRecordNotFoundError: true,
+			ParameterizedQueries: true, // no log line holds a value
+		}),
+	})
+	if err != nil {
+		return fmt.Errorf("dal: open gorm for place %s: %w", db.place, err)
+	}
+	db.gorm = g
+	return registerScope(g)
+}
+
+// sql returns the pool for a write or a read.
+func (db *database) sql(write bool) *sql.DB {
+	if write || db.reader == nil {
+		return db.writer.DB
+	}
+	return db.reader.DB
+}
+
+// tenantPermit admits a statement of a tenant: rate, then its share of the connections, then the writer's turn.
+func (db *database) tenantPermit(ctx context.Context, t tenant.Tenant, write bool) (wire.Permit, error) {
+	p, err := db.store.quota.Admit(ctx, t.ID, string(db.place.Shard), t.Limits, db.maxOpen)
+	if err != nil {
+		return nil, err
+	}
+	return db.withWriter(ctx, p, write)
+}
+
+// systemPermit admits the library's own statement to its lane.
+func (db *database) systemPermit(ctx context.Context, write bool) (wire.Permit, error) {
+	p, err := db.store.quota.SystemAdmit(ctx, db.place.String(), db.maxOpen, 0)
+	if err != nil {
+		return nil, err
+	}
+	return db.withWriter(ctx, p, write)
+}
+
+// withWriter adds the turn at SQLite's one writing connection, so that its queue is first come, first served and bounded like every other.
+func (db *database) withWriter(ctx context.Context, p wire.Permit, write bool) (wire.Permit, error) {
+	if !write || db.reader == nil {
+		return p, nil
+	}
+	w, err := db.store.quota.SystemAdmit(ctx, "writer of "+db.place.String(), 1, 0)
+	if err != nil {
+		p.Release()
+		return nil, err
+	}
+	return permits{p, w}, nil
+}
+
+// permits are held and released together.
+type permits [2]wire.Permit
+
+// Retain adds a reference to both.
+func (p permits) Retain() {
+	p[0].Retain()
+	p[1].Retain()
+}
+
+// Release drops a reference to both.
+func (p permits) Release() {
+	p[1].Release()
+	p[0].Release()
+}
+
+func (db *database) stats() wire.Stats {
+	s := db.writer.Stats()
+	if db.reader != nil {
+		s = s.Add(db.reader.Stats())
+	}
+	return s
+}
+
+func (db *database) close() error {
+	var errs []error
+	for _, p := range []*wire.Pool{db.reader, db.writer} {
+		if p != nil {
+			errs = append(errs, p.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,65 @@
+package dal
+
+import (
+	"gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/callbacks"
+
+	"github.com/libtnb/sqlite"
+)
+
+// sqliteDialector is libtnb's, without its version query (nobody vouches for it) and without RETURNING (which would make a write a query).
+type sqliteDialector struct{ sqlite.Dialector }
+
+// Initialize registers gorm's own callbacks and clause builders.
+func (d sqliteDialector) Initialize(db *gorm.DB) error {
+	db.ConnPool = d.Conn
+	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{LastInsertIDReversed: true})
+	for name, builder := range d.ClauseBuilders() {
+		db.ClauseBuilders[name] = builder
+	}
+	return nil
+}
+
+// SavePoint sends the savepoint and returns its error, which libtnb's drops: nested work that "rolled back" would commit.
+func (d sqliteDialector) SavePoint(tx *gorm.DB, name string) error {
+	return savepoint(tx, "SAVEPOINT", name)
+}
+
+// RollbackTo returns to a savepoint.
+func (d sqliteDialector) RollbackTo(tx *gorm.DB, name string) error {
+	return savepoint(tx, "ROLLBACK TO SAVEPOINT", name)
+}
+
+// mysqlDialector is gorm's, with savepoints that pass as fixed texts.
+type mysqlDialector struct{ mysql.Dialector }
+
+// SavePoint sends the savepoint.
+func (d mysqlDialector) SavePoint(tx *gorm.DB, name string) error {
+	return savepoint(tx, "SAVEPOINT", name)
+}
+
+// RollbackTo returns to a savepoint.
+func (d mysqlDialector) RollbackTo(tx *gorm.DB, name string) error {
+	return savepoint(tx, "ROLLBACK TO SAVEPOINT", name)
+}
+
+func savepoint(tx *gorm.DB, verb, name string) error {
+	t, ok := tx.Statement.ConnPool.(*txPool)
+	if !ok {
+		return gorm.ErrInvalidTransaction
+	}
+	return t.savepoint(tx.Statement.Context, verb, name)
+}
+
+// newDialector returns gorm's dialect over a pool of ours.
+func newDialector(d Dialect, p gorm.ConnPool, mariaDB bool) gorm.Dialector {
+	if d == SQLite {
+		return sqliteDialector{sqlite.Dialector{Conn: p}}
+	}
+	return mysqlDialector{mysql.Dialector{Config: &mysql.Config{
+		Conn: p, SkipInitializeWithVersion: true,
+		DontSupportForShareClause: mariaDB, DontSupportNullAsDefaultValue: mariaDB,
+		DontSupportRenameColumn: mariaDB, DontSupportRenameIndex: mariaDB,
+	}}}
+}

@@ -1,0 +1,209 @@
+package dal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/quota"
+	"github.com/tenantdal/tenantdal/shardrouter"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// ErrNoLoginSecret reports a cluster without a secret from which the login of a tenant with a database of its own could be derived.
+var ErrNoLoginSecret = errors.New("dal: no secret for the logins of tenants with databases of their own: set Cluster.LoginSecret")
+
+// ErrUnknownShard reports a shard that the cluster or the topology lacks. Possibly wrapped; see [UnknownShardError].
+var ErrUnknownShard = errors.New("dal: unknown shard")
+
+// UnknownShardError names the shard. It is [ErrUnknownShard].
+type UnknownShardError struct{ Shard shardrouter.ShardID }
+
+// Error names the shard.
+func (e *UnknownShardError) Error() string {
+	return fmt.Sprintf("dal: unknown shard %q: it is neither in the topology nor the tenant's own", e.Shard)
+}
+
+// Is reports that every UnknownShardError is an [ErrUnknownShard].
+func (e *UnknownShardError) Is(target error) bool { return target == ErrUnknownShard }
+
+// URLError reports an unusable shard URL. It never holds the URL, which may hold a password.
+type URLError struct {
+	Position int // from 1
+	Reason   string
+}
+
+// Error names the URL by its position in the list.
+func (e *URLError) Error() string {
+	return fmt.Sprintf("dal: shard URL %d: %s; the form is mysql://user@host:port/database", e.Position, e.Reason)
+}
+
+// ErrNotMigrated reports a place, or the control database, whose tables are missing or of an older version. Possibly wrapped.
+var ErrNotMigrated = errors.New("dal: schema not migrated: run schema.Up, or schema.Provision for a tenant added later")
+
+// ErrModel reports a declared table that cannot be kept apart by tenant. Possibly wrapped and joined; see [ModelError].
+var ErrModel = errors.New("dal: model refused")
+
+// ModelError names one mistake in a declared table, with its mend. It is [ErrModel].
+type ModelError struct {
+	Place   Place  // where the database was found to disagree; zero for the declaration itself
+	Table   string // may be empty when the model has none
+	Model   string
+	Problem string
+	Mend    string
+}
+
+// Error names table, problem and mend.
+func (e *ModelError) Error() string {
+	at := ""
+	if e.Place.Shard != "" {
+		at = " in " + e.Place.String()
+	}
+	return fmt.Sprintf("dal: table %q (%s)%s: %s; %s", e.Table, e.Model, at, e.Problem, e.Mend)
+}
+
+// Is reports that every ModelError is an [ErrModel].
+func (e *ModelError) Is(target error) bool { return target == ErrModel }
+
+// ErrShape reports a statement shape that the scope cannot be written into. Nothing was sent. Possibly wrapped; see [ShapeError].
+var ErrShape = errors.New("dal: statement shape refused")
+
+// ShapeError names the shape and how to write it. It is [ErrShape]. It never holds the statement's text or values.
+type ShapeError struct {
+	Shape string
+	Table string // may be empty
+	Hint  string
+}
+
+// Error names the shape, the table and the hint.
+func (e *ShapeError) Error() string {
+	s := "dal: refused: " + e.Shape
+	if e.Table != "" {
+		s += fmt.Sprintf(" on table %q", e.Table)
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+// Is reports that every ShapeError is an [ErrShape].
+func (e *ShapeError) Is(target error) bool { return target == ErrShape }
+
+// ErrUndeclared reports a model or table that Config.Tables lacks. Nothing was sent. Possibly wrapped; see [UndeclaredError].
+var ErrUndeclared = errors.New("dal: undeclared table")
+
+// UndeclaredError names the table and the model. It is [ErrUndeclared].
+type UndeclaredError struct{ Table, Model string }
+
+// Error names the table and how to declare it.
+func (e *UndeclaredError) Error() string {
+	return fmt.Sprintf("dal: refused: table %q (%s) is not declared; add it to Config.Tables", e.Table, e.Model)
+}
+
+// Is reports that every UndeclaredError is an [ErrUndeclared].
+func (e *UndeclaredError) Is(target error) bool { return target == ErrUndeclared }
+
+// ErrTenantMismatch reports a context, row or condition of another tenant than the handle's. Nothing was sent. Possibly wrapped.
+var ErrTenantMismatch = errors.New("dal: another tenant than the handle's")
+
+// MismatchError names both tenants. It is [ErrTenantMismatch].
+type MismatchError struct {
+	Handle, Other tenant.ID // either may be empty
+	What          string
+}
+
+// Error names what disagrees.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("dal: refused: %s belongs to tenant %q, the handle to tenant %q", e.What, e.Other, e.Handle)
+}
+
+// Is reports that every MismatchError is an [ErrTenantMismatch].
+func (e *MismatchError) Is(target error) bool { return target == ErrTenantMismatch }
+
+// ErrImmutable reports a change of a row's tenant, primary key or shard key. Nothing was sent. Possibly wrapped; see [ImmutableError].
+var ErrImmutable = errors.New("dal: column is immutable")
+
+// ImmutableError names the column. It is [ErrImmutable].
+type ImmutableError struct{ Table, Column string }
+
+// Error names table and column.
+func (e *ImmutableError) Error() string {
+	return fmt.Sprintf("dal: refused: table %q: column %q never changes: it says whose row it is and where it lives; omit it", e.Table, e.Column)
+}
+
+// Is reports that every ImmutableError is an [ErrImmutable].
+func (e *ImmutableError) Is(target error) bool { return target == ErrImmutable }
+
+// ErrKeyspace reports a statement on a table of another keyspace than the handle's. Nothing was sent. Possibly wrapped; see [KeyspaceError].
+var ErrKeyspace = errors.New("dal: table of another keyspace")
+
+// KeyspaceError names both keyspaces. It is [ErrKeyspace].
+type KeyspaceError struct{ Table, Keyspace, Handle string }
+
+// Error names the table, its keyspace and the handle's.
+func (e *KeyspaceError) Error() string {
+	return fmt.Sprintf("dal: refused: table %q is in keyspace %q, the handle in %q; ask Store.On for a key of that keyspace", e.Table, e.Keyspace, e.Handle)
+}
+
+// Is reports that every KeyspaceError is an [ErrKeyspace].
+func (e *KeyspaceError) Is(target error) bool { return target == ErrKeyspace }
+
+// ErrCrossShard reports a row or a nested call whose key another shard owns. Nothing was sent. Possibly wrapped; see [CrossShardError].
+var ErrCrossShard = errors.New("dal: key of another shard")
+
+// CrossShardError names both shards. It is [ErrCrossShard].
+type CrossShardError struct {
+	Table        string // empty for a nested call
+	Held, Wanted shardrouter.ShardID
+}
+
+// Error names both shards.
+func (e *CrossShardError) Error() string {
+	if e.Table == "" {
+		return fmt.Sprintf("dal: refused: the transaction is on shard %q, the key on shard %q; use a saga for work over two shards", e.Held, e.Wanted)
+	}
+	return fmt.Sprintf("dal: refused: table %q: the handle is on shard %q, the row's key on shard %q; ask Store.On for the row's own key", e.Table, e.Held, e.Wanted)
+}
+
+// Is reports that every CrossShardError is an [ErrCrossShard].
+func (e *CrossShardError) Is(target error) bool { return target == ErrCrossShard }
+
+// ErrClosedTable reports a table that the scope does not open. Nothing was sent. Possibly wrapped; see [ClosedTableError].
+var ErrClosedTable = errors.New("dal: table not open to this scope")
+
+// ClosedTableError names the table and why. It is [ErrClosedTable].
+type ClosedTableError struct{ Table, Reason string }
+
+// Error names the table and why.
+func (e *ClosedTableError) Error() string {
+	return fmt.Sprintf("dal: refused: table %q: %s", e.Table, e.Reason)
+}
+
+// Is reports that every ClosedTableError is an [ErrClosedTable].
+func (e *ClosedTableError) Is(target error) bool { return target == ErrClosedTable }
+
+var (
+	// ErrOutcomeUnknown reports a COMMIT whose answer was lost: read what it wrote before doing it again. Possibly wrapped.
+	ErrOutcomeUnknown = errors.New("dal: the connection broke during COMMIT, its outcome is unknown")
+	// ErrClosed reports a store that was closed. Possibly wrapped.
+	ErrClosed = errors.New("dal: store closed")
+	// ErrNested reports a call that would need a second transaction or tenant inside an open one. Possibly wrapped.
+	ErrNested = errors.New("dal: refused inside a transaction")
+)
+
+// IsRetryable reports an error after which the whole transaction may be run again: deadlock, lock wait, row changed since read, busy. Nothing of it
+// was kept.
+func IsRetryable(err error) bool { return wire.IsDeadlock(err) }
+
+// IsDuplicateKey reports a broken primary or unique key.
+func IsDuplicateKey(err error) bool { return wire.IsDuplicateKey(err) }
+
+// IsTimeout reports a deadline, the caller's or the server's.
+func IsTimeout(err error) bool { return wire.IsTimeout(err) }
+
+// SafeToRetry reports that nothing reached a server: the call may be made again as it is.
+func SafeToRetry(err error) bool {
+	var connect *wire.ConnectError
+	return errors.As(err, &connect) || errors.Is(err, quota.ErrQuotaExceeded)
+}

@@ -1,0 +1,260 @@
+package dal
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/shardrouter"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// binding is what a handle is tied to: one tenant, or one bypass, in one place. It is immutable.
+type binding struct {
+	store    *Store
+	db       *database
+	tenant   tenant.Tenant
+	id       any // tenant.ID, boxed once: the value bound into every statement
+	keyspace string
+	key      shardrouter.Key
+	bypass   *tenant.Bypass // for a handle under a system scope; then tenant is zero
+	err      error          // a refused handle: everything returns it
+}
+
+// pool is the gorm.ConnPool of one handle: it admits each statement, then hands it to the place's database/sql pool. The binding travels here since
+// the pool is the one part of a handle that every session, transaction and generic call keeps.
+type pool struct{ *binding }
+
+var (
+	_ gorm.ConnPool         = (*pool)(nil)
+	_ gorm.ConnPoolBeginner = (*pool)(nil)
+	_ gorm.GetDBConnector   = (*pool)(nil)
+)
+
+// admit judges the mark, then takes what the statement needs: a token, a permit of the tenant's share, and on SQLite the writer's turn.
+func (p *pool) admit(ctx context.Context, op, text string, write bool) (context.Context, *wire.Mark, *sql.DB, error) {
+	if p.err != nil {
+		return ctx, nil, nil, p.err
+	}
+	m, err := wire.Admit(ctx, string(p.db.place.Shard), op, text)
+	if err != nil {
+		return ctx, nil, nil, err
+	}
+	write = write || m.Write
+	permit, err := p.permit(ctx, write)
+	if err != nil {
+		return ctx, nil, nil, err
+	}
+	m.Permit = permit
+	return ctx, m, p.db.sql(write), nil
+}
+
+func (p *pool) permit(ctx context.Context, write bool) (wire.Permit, error) {
+	if p.bypass != nil {
+		return p.db.systemPermit(ctx, write)
+	}
+	return p.db.tenantPermit(ctx, p.tenant, write)
+}
+
+// PrepareContext is refused: a prepared statement would be shared by every tenant of the place.
+func (p *pool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	return nil, &ShapeError{Shape: "prepared statement", Hint: "use the handle's methods without PrepareStmt"}
+}
+
+// ExecContext sends a marked statement.
+func (p *pool) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	ctx, m, db, err := p.admit(ctx, "exec", text, true)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Permit.Release()
+	return db.ExecContext(ctx, text, args...)
+}
+
+// QueryContext sends a marked statement; its permit lives until the rows are closed.
+func (p *pool) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	ctx, m, db, err := p.admit(ctx, "query", text, false)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Permit.Release()
+	return db.QueryContext(ctx, text, args...)
+}
+
+// QueryRowContext sends a marked statement; a refusal comes out of Scan.
+func (p *pool) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	ctx, m, db, err := p.admit(ctx, "query", text, false)
+	if err != nil {
+		return errorRow(err)
+	}
+	defer m.Permit.Release()
+	return db.QueryRowContext(ctx, text, args...)
+}
+
+// BeginTx starts a transaction; its permit lives until it ends.
+func (p *pool) BeginTx(ctx context.Context, opts *sql.TxOptions) (gorm.ConnPool, error) {
+	tx, err := p.begin(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return tx, nil
+}
+
+func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	if err := p.matches(ctx); err != nil {
+		return nil, err
+	}
+	permit, err := p.permit(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer permit.Release()
+	inner, err := p.db.sql(true).BeginTx(wire.With(ctx, wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
+	if err != nil {
+		return nil, err
+	}
+	return &txPool{binding: p.binding, tx: inner}, nil
+}
+
+// matches compares the scope of ctx with the handle's.
+func (b *binding) matches(ctx context.Context) error {
+	if b.err != nil {
+		return b.err
+	}
+	if b.bypass != nil {
+		if _, err := tenant.BypassFromContext(ctx); err != nil {
+			return err
+		}
+		return nil
+	}
+	id, err := tenant.FromContext(ctx)
+	if err != nil {
+		return err
+	}
+	if id != b.tenant.ID {
+		return &MismatchError{Handle: b.tenant.ID, Other: id, What: "the context"}
+	}
+	return nil
+}
+
+// GetDBConn returns the place's pool, on which only marked statements pass. gorm's DB() and Connection() call it.
+func (p *pool) GetDBConn() (*sql.DB, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.db.sql(true), nil
+}
+
+// txPool is the gorm.ConnPool inside a transaction.
+type txPool struct {
+	*binding
+	tx *sql.Tx
+}
+
+var (
+	_ gorm.ConnPool       = (*txPool)(nil)
+	_ gorm.TxCommitter    = (*txPool)(nil)
+	_ gorm.GetDBConnector = (*txPool)(nil)
+)
+
+// charge puts a statement's token into the tenant's debt: inside a transaction nothing waits for rate, or locks would wait with it.
+func (t *txPool) charge() {
+	if t.bypass == nil {
+		t.store.quota.Charge(t.tenant.ID, t.tenant.Limits, 1)
+	}
+}
+
+// PrepareContext is refused, as outside a transaction.
+func (t *txPool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
+	return nil, &ShapeError{Shape: "prepared statement", Hint: "use the handle's methods without PrepareStmt"}
+}
+
+// ExecContext sends a marked statement.
+func (t *txPool) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	if _, err := wire.Admit(ctx, string(t.db.place.Shard), "exec", text); err != nil {
+		return nil, err
+	}
+	t.charge()
+	return t.tx.ExecContext(ctx, text, args...)
+}
+
+// QueryContext sends a marked statement.
+func (t *txPool) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if _, err := wire.Admit(ctx, string(t.db.place.Shard), "query", text); err != nil {
+		return nil, err
+	}
+	t.charge()
+	return t.tx.QueryContext(ctx, text, args...)
+}
+
+// QueryRowContext sends a marked statement.
+func (t *txPool) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	if _, err := wire.Admit(ctx, string(t.db.place.Shard), "query", text); err != nil {
+		return errorRow(err)
+	}
+	t.charge()
+	return t.tx.QueryRowContext(ctx, text, args...)
+}
+
+// GetDBConn is refused: what is sent beside a transaction would not be part of it.
+func (t *txPool) GetDBConn() (*sql.DB, error) {
+	return nil, &ShapeError{Shape: "DB() inside a transaction", Hint: "use the transaction's own handle"}
+}
+
+// Commit commits. An error that leaves the outcome open is [ErrOutcomeUnknown].
+func (t *txPool) Commit() error {
+	err := t.tx.Commit()
+	if err != nil && wire.IsConnection(err) && !errors.Is(err, wire.ErrPoisoned) {
+		return fmt.Errorf("%w on shard %q: %w", ErrOutcomeUnknown, t.db.place.Shard, err)
+	}
+	return err
+}
+
+// Rollback rolls back.
+func (t *txPool) Rollback() error { return t.tx.Rollback() }
+
+// savepoint sends one of gorm's fixed savepoint texts. A failure poisons the transaction.
+func (t *txPool) savepoint(ctx context.Context, verb, name string) error {
+	if err := t.matches(ctx); err != nil {
+		return err
+	}
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r > 0x7f || !isWord(byte(r)) }) {
+		return &ShapeError{Shape: "savepoint name", Hint: "use letters, digits and _"}
+	}
+	text := verb + " " + name
+	_, err := t.tx.ExecContext(wire.With(ctx, wire.Mark{Kind: wire.Control, Tenant: t.tenant.ID, Text: text}), text)
+	return err
+}
+
+// errorRow returns a row whose Scan gives err. database/sql makes rows only from connections, so it comes from a pool that cannot connect.
+func errorRow(err error) *sql.Row {
+	db := sql.OpenDB(refuser{err})
+	defer func() { _ = db.Close() }()
+	return db.QueryRowContext(context.Background(), "")
+}
+
+// refuser is a connector that refuses with its error.
+type refuser struct{ err error }
+
+// Connect returns the error.
+func (r refuser) Connect(context.Context) (driver.Conn, error) { return nil, r.err }
+
+// Driver returns no driver, since there is none.
+func (r refuser) Driver() driver.Driver { return refusedDriver{} }
+
+type refusedDriver struct{}
+
+// Open is never called by a pool over [refuser].
+func (refusedDriver) Open(string) (driver.Conn, error) { return nil, driver.ErrBadConn }

@@ -1,0 +1,54 @@
+package dal
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tenantdal/tenantdal/dal/control"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// cachedRegistry keeps what the control database says of each tenant for a bounded time. Unknown tenants are not kept: a flood of made-up ids costs
+// no memory. It is safe for concurrent use.
+type cachedRegistry struct {
+	of     *control.Store
+	maxAge time.Duration
+	known  sync.Map // tenant.ID -> cachedTenant
+}
+
+type cachedTenant struct {
+	tenant tenant.Tenant
+	until  time.Time
+}
+
+var (
+	_ tenant.Registry = (*cachedRegistry)(nil)
+	_ tenant.Lister   = (*cachedRegistry)(nil)
+)
+
+func newCachedRegistry(of *control.Store, maxAge time.Duration) *cachedRegistry {
+	return &cachedRegistry{of: of, maxAge: maxAge}
+}
+
+// Tenant returns a tenant that was read at most maxAge ago.
+func (r *cachedRegistry) Tenant(ctx context.Context, id tenant.ID) (tenant.Tenant, error) {
+	now := time.Now()
+	if v, ok := r.known.Load(id); ok {
+		if c := v.(cachedTenant); now.Before(c.until) {
+			return c.tenant, nil
+		}
+	}
+	t, err := r.of.Tenant(ctx, id)
+	if err != nil {
+		r.known.Delete(id)
+		return tenant.Tenant{}, err
+	}
+	r.known.Store(id, cachedTenant{t, now.Add(r.maxAge)})
+	return t, nil
+}
+
+// Tenants lists every tenant, read now.
+func (r *cachedRegistry) Tenants(ctx context.Context) ([]tenant.Tenant, error) {
+	return r.of.Tenants(ctx)
+}

@@ -1,0 +1,411 @@
+package dal
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/callbacks"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+
+	"github.com/tenantdal/tenantdal/internal/wire"
+)
+
+// verb is one of gorm's processors.
+type verb uint8
+
+const (
+	verbQuery verb = iota + 1
+	verbRow
+	verbCreate
+	verbUpdate
+	verbDelete
+	verbRaw
+)
+
+// registerScope puts the scope in front of each of gorm's own senders, once, when a database is opened. The way of one statement:
+//
+//	judge    is it a declared table, in this handle's keyspace and place, in a shape that can be scoped
+//	inject   write the tenant into it
+//	build    make the text; nothing of the caller's runs after this
+//	mark     let exactly this text pass the wire
+//	send     gorm's own callback
+//	unmark   before preload and hooks
+func registerScope(db *gorm.DB) error {
+	type processor interface {
+		Get(name string) func(*gorm.DB)
+		Replace(name string, fn func(*gorm.DB)) error
+	}
+	cb := db.Callback()
+	for _, p := range []struct {
+		verb verb
+		name string
+		of   processor
+	}{
+		{verbQuery, "gorm:query", cb.Query()},
+		{verbRow, "gorm:row", cb.Row()},
+		{verbCreate, "gorm:create", cb.Create()},
+		{verbUpdate, "gorm:update", cb.Update()},
+		{verbDelete, "gorm:delete", cb.Delete()},
+		{verbRaw, "gorm:raw", cb.Raw()},
+	} {
+		send := p.of.Get(p.name)
+		if err := p.of.Replace(p.name, func(db *gorm.DB) { scoped(db, p.verb, send) }); err != nil {
+			return err
+		}
+	}
+	// Associations are saved by statements of their own, with upserts: refused before anything is written.
+	for _, p := range []struct {
+		name string
+		of   processor
+	}{
+		{"gorm:save_before_associations", cb.Create()},
+		{"gorm:save_before_associations", cb.Update()},
+		{"gorm:delete_before_associations", cb.Delete()},
+	} {
+		if err := p.of.Replace(p.name, refuseAssociations); err != nil {
+			return err
+		}
+	}
+	for _, p := range []processor{cb.Create(), cb.Update()} {
+		if err := p.Replace("gorm:save_after_associations", func(*gorm.DB) {}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bindingOf returns the handle's binding.
+func bindingOf(db *gorm.DB) (*binding, error) {
+	p, ok := db.Config.ConnPool.(*pool)
+	if !ok {
+		return nil, &ShapeError{Shape: "Session{PrepareStmt}", Hint: "use the handle without PrepareStmt: prepared statements would be shared by all tenants"}
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.binding, nil
+}
+
+// scoped sends one statement, or refuses it.
+func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
+	if db.Error != nil {
+		refuse(db, v, nil)
+		return
+	}
+	b, err := bindingOf(db)
+	if err == nil {
+		err = b.matches(db.Statement.Context)
+	}
+	if err != nil {
+		refuse(db, v, err)
+		return
+	}
+	before := save(db.Statement)
+	defer before.restore(db.Statement)
+	if err := b.prepare(db, v); err != nil {
+		refuse(db, v, err)
+		return
+	}
+	stmt := db.Statement
+	if db.Error != nil || stmt.SQL.Len() == 0 {
+		refuse(db, v, nil) // gorm found an error while it built, or there is nothing to update
+		return
+	}
+	ctx := stmt.Context
+	kind := wire.Scoped
+	if b.bypass != nil {
+		kind = wire.Bypass
+	}
+	stmt.Context = wire.With(ctx, wire.Mark{Kind: kind, Tenant: b.tenant.ID, Text: stmt.SQL.String(), Write: v >= verbCreate, Try: b.try})
+	defer func() { stmt.Context = ctx }()
+	send(db)
+}
+
+// try takes a permit without waiting, for a connection that was taken out without one.
+func (b *binding) try() (wire.Permit, error) {
+	if b.bypass != nil {
+		return b.db.systemPermit(context.Background(), false)
+	}
+	return b.store.quota.TryAdmit(b.tenant.ID, string(b.db.place.Shard), b.tenant.Limits, b.db.maxOpen)
+}
+
+// refuse reports err and leaves nothing that could be sent or used. Row() has no error of its own, so its row carries it.
+func refuse(db *gorm.DB, v verb, err error) {
+	if err != nil {
+		_ = db.AddError(err)
+		db.Statement.SQL.Reset()
+		db.Statement.Vars = nil
+	}
+	if rows, _ := db.Get("rows"); v == verbRow && rows == false && db.Error != nil {
+		db.Statement.Dest = errorRow(db.Error)
+	}
+}
+
+// prepare judges, injects and builds.
+func (b *binding) prepare(db *gorm.DB, v verb) error {
+	stmt := db.Statement
+	t, err := b.judge(stmt, v)
+	if err != nil {
+		return err
+	}
+	var node *scopedWhere
+	if v != verbCreate && t.tenant != nil && !b.opens(t) {
+		node = inject(stmt, b.id)
+	}
+	switch v {
+	case verbQuery, verbRow:
+		callbacks.BuildQuerySQL(db)
+	case verbCreate:
+		return b.buildCreate(db, t)
+	case verbUpdate:
+		err = b.buildUpdate(db, t)
+	case verbDelete:
+		err = b.buildDelete(db, t)
+	}
+	if err != nil || db.Error != nil {
+		return err
+	}
+	if node == nil || stmt.SQL.Len() == 0 {
+		return nil
+	}
+	if node.built != 1 {
+		return &ShapeError{Shape: "a field type or clause that drops the tenant's condition", Table: t.name, Hint: "declare a model whose field types leave WHERE alone"}
+	}
+	if v >= verbCreate && !db.AllowGlobalUpdate && node.unconditional(stmt) {
+		return gorm.ErrMissingWhereClause
+	}
+	return nil
+}
+
+// opens reports a table that the handle's bypass opens to all tenants' rows.
+func (b *binding) opens(t *table) bool { return b.bypass != nil && b.bypass.Opens(t.name) }
+
+// buildCreate stamps the rows and builds the INSERT with the columns that may not be missing, whatever Select and Omit say.
+func (b *binding) buildCreate(db *gorm.DB, t *table) error {
+	stmt := db.Statement
+	if err := b.eachRow(stmt, t, true, func(row reflect.Value) error { return b.stamp(stmt.Context, t, row) }); err != nil {
+		return err
+	}
+	for _, c := range stmt.Schema.CreateClauses {
+		stmt.AddClause(c)
+	}
+	stmt.AddClauseIfNotExists(clause.Insert{})
+	values := callbacks.ConvertToCreateValues(stmt)
+	if db.Error != nil {
+		return nil
+	}
+	if err := b.force(stmt, t, &values); err != nil {
+		return err
+	}
+	stmt.AddClause(values)
+	stmt.Build(stmt.BuildClauses...)
+	return nil
+}
+
+// eachRow calls fn for each row of the statement's value.
+func (b *binding) eachRow(stmt *gorm.Statement, t *table, strict bool, fn func(reflect.Value) error) error {
+	rv := reflect.Indirect(stmt.ReflectValue)
+	switch rv.Kind() {
+	case reflect.Struct:
+		if rv.Type() != t.schema.ModelType {
+			break
+		}
+		if !rv.CanAddr() {
+			if !strict {
+				return nil
+			}
+			return &ShapeError{Shape: "create by value", Table: t.name, Hint: "pass a pointer"}
+		}
+		return fn(rv)
+	case reflect.Slice, reflect.Array:
+		for i := range rv.Len() {
+			row := reflect.Indirect(rv.Index(i))
+			if !row.IsValid() || row.Kind() != reflect.Struct || row.Type() != t.schema.ModelType || !row.CanAddr() {
+				if !strict {
+					continue
+				}
+				return &ShapeError{Shape: "create of something that is not the model", Table: t.name, Hint: "pass the model's structs"}
+			}
+			if err := fn(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if strict {
+		return &ShapeError{Shape: "create from a map or another struct", Table: t.name, Hint: "pass the model's struct"}
+	}
+	return nil
+}
+
+// stamp makes a new row the tenant's, gives it an id, and refuses it when another shard owns its key.
+func (b *binding) stamp(ctx context.Context, t *table, row reflect.Value) error {
+	if t.tenant != nil {
+		v, zero := t.tenant.ValueOf(ctx, row)
+		switch {
+		case b.bypass != nil && zero:
+			return &MismatchError{What: "a row without TenantID under a system scope"}
+		case b.bypass == nil && zero:
+			if err := t.tenant.Set(ctx, row, b.tenant.ID); err != nil {
+				return err
+			}
+		case b.bypass == nil && v != b.id:
+			return &MismatchError{Handle: b.tenant.ID, Other: asID(v), What: "the row's TenantID"}
+		}
+	}
+	if t.shardKey != nil {
+		v, _ := t.shardKey.ValueOf(ctx, row)
+		if err := b.owns(t, v); err != nil {
+			return err
+		}
+	}
+	return b.store.ids.fill(ctx, t.schema, row)
+}
+
+// force adds tenant_id, the key and the shard key where Select or Omit dropped them.
+func (b *binding) force(stmt *gorm.Statement, t *table, values *clause.Values) error {
+	must := append([]*schema.Field{}, t.schema.PrimaryFields...)
+	if t.tenant != nil {
+		must = append(must, t.tenant)
+	}
+	if t.shardKey != nil {
+		must = append(must, t.shardKey)
+	}
+	for _, f := range must {
+		if slices.ContainsFunc(values.Columns, func(c clause.Column) bool { return c.Name == f.DBName }) {
+			continue
+		}
+		values.Columns = append(values.Columns, clause.Column{Name: f.DBName})
+		rv := reflect.Indirect(stmt.ReflectValue)
+		for i := range values.Values {
+			row := rv
+			if rv.Kind() == reflect.Slice || rv.Kind() == reflect.Array {
+				row = reflect.Indirect(rv.Index(i))
+			}
+			v, _ := f.ValueOf(stmt.Context, row)
+			values.Values[i] = append(values.Values[i], v)
+		}
+	}
+	// The rows were stamped before gorm read them; what it read must be what was stamped.
+	if t.tenant == nil || b.bypass != nil {
+		return nil
+	}
+	at := slices.IndexFunc(values.Columns, func(c clause.Column) bool { return c.Name == TenantColumn })
+	for _, row := range values.Values {
+		if row[at] != b.id {
+			return &MismatchError{Handle: b.tenant.ID, What: "the row's TenantID"}
+		}
+	}
+	return nil
+}
+
+// buildUpdate builds the UPDATE without the columns that may not change.
+func (b *binding) buildUpdate(db *gorm.DB, t *table) error {
+	stmt := db.Statement
+	if err := b.eachRow(stmt, t, false, func(row reflect.Value) error { return b.sameOwner(stmt.Context, t, row) }); err != nil {
+		return err
+	}
+	for _, c := range stmt.Schema.UpdateClauses {
+		stmt.AddClause(c)
+	}
+	if stmt.SQL.Len() > 0 {
+		return &ShapeError{Shape: "a field type that builds its own UPDATE", Table: t.name}
+	}
+	set, ok := stmt.Clauses["SET"].Expression.(clause.Set)
+	if !ok {
+		set = callbacks.ConvertToAssignments(stmt)
+	}
+	if db.Error != nil || len(set) == 0 {
+		return nil
+	}
+	kept, err := b.mutable(stmt, t, set)
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	delete(stmt.Clauses, "SET")
+	stmt.AddClause(kept)
+	stmt.AddClauseIfNotExists(clause.Update{})
+	stmt.Build(stmt.BuildClauses...)
+	return nil
+}
+
+// mutable drops an assignment of the row's own tenant and refuses any other change of tenant, primary key or shard key.
+func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (clause.Set, error) {
+	kept := make(clause.Set, 0, len(set))
+	for _, a := range set {
+		f := stmt.Schema.FieldsByDBName[a.Column.Name]
+		if f == nil || a.Column.Raw || a.Column.Table != "" && a.Column.Table != clause.CurrentTable && a.Column.Table != stmt.Table {
+			return nil, &ShapeError{Shape: "assignment to a column that the model lacks", Table: t.name, Hint: "name a column of the model"}
+		}
+		if why := judgeValue(a.Value); why != "" {
+			return nil, &ShapeError{Shape: "assigned value: " + why, Table: t.name, Hint: "bind the value, or use gorm.Expr with plain columns"}
+		}
+		switch {
+		case f == t.tenant:
+			if b.bypass == nil && asID(a.Value) == b.tenant.ID {
+				continue
+			}
+			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
+		case f.PrimaryKey, f == t.shardKey:
+			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
+		}
+		kept = append(kept, a)
+	}
+	return kept, nil
+}
+
+// buildDelete builds the DELETE as gorm does; a soft-delete field type builds its own UPDATE from the same clauses.
+func (b *binding) buildDelete(db *gorm.DB, t *table) error {
+	stmt := db.Statement
+	if err := b.eachRow(stmt, t, false, func(row reflect.Value) error { return b.sameOwner(stmt.Context, t, row) }); err != nil {
+		return err
+	}
+	for _, c := range stmt.Schema.DeleteClauses {
+		stmt.AddClause(c)
+	}
+	if stmt.SQL.Len() > 0 {
+		return nil
+	}
+	stmt.AddClauseIfNotExists(clause.Delete{})
+	keyed := func(v reflect.Value) {
+		_, rows := schema.GetIdentityFieldValuesMap(stmt.Context, v, stmt.Schema.PrimaryFields)
+		column, values := schema.ToQueryValues(stmt.Table, stmt.Schema.PrimaryFieldDBNames, rows)
+		if len(values) > 0 {
+			stmt.AddClause(clause.Where{Exprs: []clause.Expression{clause.IN{Column: column, Values: values}}})
+		}
+	}
+	keyed(stmt.ReflectValue)
+	if stmt.ReflectValue.CanAddr() && stmt.Dest != stmt.Model && stmt.Model != nil {
+		keyed(reflect.ValueOf(stmt.Model))
+	}
+	stmt.AddClauseIfNotExists(clause.From{})
+	stmt.Build(stmt.BuildClauses...)
+	return nil
+}
+
+// sameOwner refuses a row of another tenant as the model of an update or delete. Where tenant_id is part of gorm's key a zero one is filled, or the
+// key would name nobody's row.
+func (b *binding) sameOwner(ctx context.Context, t *table, row reflect.Value) error {
+	if t.tenant == nil || b.bypass != nil {
+		return nil
+	}
+	v, zero := t.tenant.ValueOf(ctx, row)
+	switch {
+	case zero && t.tenant.PrimaryKey && len(t.schema.PrimaryFields) > 1:
+		for _, f := range t.schema.PrimaryFields {
+			if f == t.tenant {
+				continue
+			}
+			if _, z := f.ValueOf(ctx, row); !z {
+				return t.tenant.Set(ctx, row, b.tenant.ID)
+			}
+		}
+		return nil
+	case !zero && v != b.id:
+		return &MismatchError{Handle: b.tenant.ID, Other: asID(v), What: "the model's TenantID"}
+	}
+	return nil
+}

@@ -1,0 +1,484 @@
+package dal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"gorm.io/gorm"
+
+	"github.com/tenantdal/tenantdal/dal/control"
+	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/quota"
+	"github.com/tenantdal/tenantdal/shardrouter"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// openParallelism bounds how many places are opened and checked at a time.
+const openParallelism = 8
+
+// Store is the one entry to the databases. It is safe for concurrent use, starts no goroutine of its own, and is closed with [Store.Close].
+type Store struct {
+	cfg      Config
+	log      *slog.Logger
+	tables   *tables
+	quota    *quota.Quota
+	registry tenant.Registry
+	control  *control.Store // nil for a fixed store
+	pool     *wire.Pool     // of the control database
+	ids      *ids
+
+	topology atomic.Pointer[shardrouter.Topology]
+	places   sync.Map // Place -> *database
+	open     func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
+
+	mu     sync.Mutex // held while a place is opened or the store closed
+	closed bool
+}
+
+// Open connects to every place, compares the declared tables with each database, and returns the store. It never changes a schema.
+//
+// It returns [ErrNotMigrated] where schema.Up has not run, one joined error of [*ModelError] for every table that cannot be kept apart by tenant,
+// and the driver's error inside a connect error that names the shard for a database that cannot be reached.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s, err := newStore(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.open = func(ctx context.Context, p Place, owner tenant.ID) (*database, error) {
+		e, err := s.cfg.Cluster.Endpoint(p, owner)
+		if err != nil {
+			return nil, err
+		}
+		return s.openDatabase(ctx, p, e)
+	}
+	if err := s.connect(ctx); err != nil {
+		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+func newStore(cfg Config) (*Store, error) {
+	cfg = cfg.WithDefaults()
+	ts, err := newTables(cfg.Tables)
+	if err != nil {
+		return nil, err
+	}
+	q, err := quota.New(cfg.Quota)
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(tenant.NewLogHandler(cfg.Logger.Handler()))
+	return &Store{cfg: cfg, log: log, tables: ts, quota: q, registry: cfg.Registry}, nil
+}
+
+// connect opens the control database, reads the topology, and opens and checks every place.
+func (s *Store) connect(ctx context.Context) error {
+	if err := s.connectControl(ctx); err != nil {
+		return err
+	}
+	if s.cfg.NodeID != 0 {
+		var err error
+		if s.ids, err = fixedIDs(s.cfg.NodeID); err != nil {
+			return err
+		}
+	} else {
+		host, _ := os.Hostname()
+		var err error
+		if s.ids, err = leasedIDs(ctx, s.control, fmt.Sprintf("%s/%d", host, os.Getpid())); err != nil {
+			return err
+		}
+	}
+	places, err := s.known(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.checkVersions(ctx, places); err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	var errs []error
+	g := errgroup.Group{}
+	g.SetLimit(openParallelism)
+	for _, p := range places {
+		g.Go(func() error {
+			db, err := s.at(ctx, p.Place, p.owner)
+			if err == nil {
+				err = db.check(ctx)
+			}
+			if err != nil {
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+	return errors.Join(errs...)
+}
+
+func (s *Store) connectControl(ctx context.Context) error {
+	e := s.cfg.Cluster.Control()
+	opts := wire.Options{Shard: "control", Logger: s.log}
+	var err error
+	switch e.Dialect {
+	case SQLite:
+		if _, serr := os.Stat(e.Path); serr != nil {
+			return fmt.Errorf("%w: there is no control database", ErrNotMigrated)
+		}
+		if s.pool, err = wire.OpenSQLite(wire.SQLite{Path: e.Path, Synchronous: s.cfg.Cluster.Synchronous}, opts); err == nil {
+			s.pool.SetMaxOpenConns(1)
+		}
+	case MySQL:
+		if s.pool, err = wire.OpenMySQL(e.MySQLConfig(), opts); err == nil {
+			limit(s.pool, 4, s.cfg.ConnMaxLifetime)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.pool.PingContext(ctx); err != nil {
+		return notMigratedOr(err, Place{Shard: "control"})
+	}
+	s.control = control.New(s.pool, string(e.Dialect))
+	if err := s.refresh(ctx); err != nil {
+		return err
+	}
+	if s.registry == nil {
+		s.registry = newCachedRegistry(s.control, s.cfg.TenantMaxAge)
+	}
+	return nil
+}
+
+// refresh reads the topology.
+func (s *Store) refresh(ctx context.Context) error {
+	t, err := s.control.Topology(ctx)
+	if err != nil {
+		if errors.Is(err, control.ErrNotMigrated) {
+			return fmt.Errorf("%w: %w", ErrNotMigrated, err)
+		}
+		return fmt.Errorf("dal: read the topology: %w", err)
+	}
+	want := s.cfg.Cluster.ShardIDs()
+	slices.Sort(want)
+	if !slices.Equal(want, t.Shards()) {
+		return fmt.Errorf("%w: the topology has shards %v, Config.Cluster has %v", ErrUnknownShard, t.Shards(), want)
+	}
+	s.topology.Store(t)
+	return nil
+}
+
+func (s *Store) snapshot() *shardrouter.Topology { return s.topology.Load() }
+
+// ownedPlace is a place with the tenant that owns it, or none for a shared one.
+type ownedPlace struct {
+	Place
+	owner tenant.ID
+}
+
+// known lists every place: the default shards, and those of the registry's tenants.
+func (s *Store) known(ctx context.Context) ([]ownedPlace, error) {
+	var all []ownedPlace
+	t := s.snapshot()
+	for _, id := range t.Shards() {
+		all = append(all, ownedPlace{Place: Place{Shard: id}})
+	}
+	lister, ok := s.registry.(tenant.Lister)
+	if !ok {
+		if s.control == nil {
+			return all, nil
+		}
+		lister = s.control
+	}
+	tenants, err := lister.Tenants(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("dal: list tenants: %w", err)
+	}
+	for _, tn := range tenants {
+		switch tn.Model {
+		case tenant.OwnSchema:
+			for _, id := range t.Shards() {
+				all = append(all, ownedPlace{Place{id, tn.Placement.Schema}, tn.ID})
+			}
+		case tenant.OwnDatabase:
+			for _, id := range tn.Placement.Shards {
+				all = append(all, ownedPlace{Place{shardrouter.ShardID(id), ""}, tn.ID})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b ownedPlace) int { return a.Compare(b.Place) })
+	return all, nil
+}
+
+// checkVersions compares what schema.Up recorded for each place with its target.
+func (s *Store) checkVersions(ctx context.Context, places []ownedPlace) error {
+	versions, target, err := s.control.Versions(ctx)
+	if err != nil {
+		return fmt.Errorf("dal: read schema versions: %w", err)
+	}
+	have := map[Place]map[string]int64{}
+	for _, v := range versions {
+		p := Place{shardrouter.ShardID(v.Shard), v.Schema}
+		if have[p] == nil {
+			have[p] = map[string]int64{}
+		}
+		have[p][v.Set] = v.Version
+	}
+	var errs []error
+	for _, p := range places {
+		for set, want := range target {
+			if got := have[p.Place][set]; got < want {
+				errs = append(errs, fmt.Errorf("%w: place %s, set %q is at version %d, want %d", ErrNotMigrated, p.Place, set, got, want))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// at returns the database of a place, opened on first use.
+func (s *Store) at(ctx context.Context, p Place, owner tenant.ID) (*database, error) {
+	if db, ok := s.places.Load(p); ok {
+		return db.(*database), nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if db, ok := s.places.Load(p); ok {
+		return db.(*database), nil
+	}
+	db, err := s.open(ctx, p, owner)
+	if err != nil {
+		return nil, err
+	}
+	s.places.Store(p, db)
+	return db, nil
+}
+
+// Close closes every pool. Statements under way end with an error; rows must have been closed by their readers. It is safe to call twice.
+func (s *Store) Close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var errs []error
+	if err := s.ids.close(ctx); err != nil && s.pool != nil {
+		errs = append(errs, err)
+	}
+	s.places.Range(func(_, v any) bool {
+		errs = append(errs, v.(*database).close())
+		return true
+	})
+	if s.pool != nil {
+		errs = append(errs, s.pool.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Route says where a key lives.
+type Route struct {
+	Place  Place
+	Epoch  shardrouter.Epoch
+	Tenant tenant.Tenant
+}
+
+// Route returns the place of a key of the context's tenant. It does no I/O but what the registry does.
+//
+// Errors: those of [tenant.FromContext], [tenant.ErrUnknownTenant], [tenant.ErrSuspended], [tenant.ErrDeleting], [shardrouter.ErrEmptyKey],
+// [shardrouter.ErrZeroKey], an unknown keyspace, [ErrNotMigrated] for a tenant whose places were not made yet.
+func (s *Store) Route(ctx context.Context, key KeyRef) (Route, error) {
+	id, err := tenant.FromContext(ctx)
+	if err != nil {
+		return Route{}, err
+	}
+	r, err := s.route(ctx, id, key)
+	if err != nil {
+		return Route{}, err
+	}
+	if r.Tenant.Status != tenant.Active {
+		return Route{}, &tenant.StatusError{Tenant: id, Status: r.Tenant.Status}
+	}
+	return r, nil
+}
+
+// Locate returns the place of a key of any tenant, whatever its status: the library's own relay and reconciler finish what a tenant began before
+// it was suspended. It needs a system scope.
+func (s *Store) Locate(ctx context.Context, id tenant.ID, key KeyRef) (Route, error) {
+	if _, err := tenant.BypassFromContext(ctx); err != nil {
+		return Route{}, err
+	}
+	return s.route(ctx, id, key)
+}
+
+func (s *Store) route(ctx context.Context, id tenant.ID, key KeyRef) (Route, error) {
+	if key.err != nil {
+		return Route{}, key.err
+	}
+	t, err := s.registry.Tenant(ctx, id)
+	if err != nil {
+		return Route{}, err
+	}
+	top := s.snapshot()
+	if t.Model == tenant.OwnDatabase && len(top.Dedicated(string(id))) == 0 {
+		if s.control != nil {
+			if err := s.refresh(ctx); err != nil {
+				return Route{}, err
+			}
+			top = s.snapshot()
+		}
+		if len(top.Dedicated(string(id))) == 0 {
+			return Route{}, fmt.Errorf("%w: tenant %q has no shards in the topology", ErrNotMigrated, id)
+		}
+	}
+	shard, err := top.Owner(key.Keyspace, string(id), key.key)
+	if err != nil {
+		return Route{}, err
+	}
+	return Route{Place: Place{Shard: shard, Schema: t.Placement.Schema}, Epoch: top.Epoch(), Tenant: t}, nil
+}
+
+// On returns a handle bound to the context's tenant in the place of key: gorm's own *gorm.DB, on which every statement carries the tenant or is
+// refused. It takes no connection. An error of [Store.Route] comes out of every method of the handle.
+//
+// Inside [Store.Transaction] it returns a handle on the open transaction; a key of another shard is refused with [*CrossShardError].
+func (s *Store) On(ctx context.Context, key KeyRef) *gorm.DB {
+	b, err := s.bind(ctx, key)
+	if err != nil {
+		return s.refused(ctx, err)
+	}
+	if t := heldBy(ctx, s); t != nil {
+		return t.join(ctx, b)
+	}
+	return handle(ctx, b, &pool{b})
+}
+
+// bind resolves a key to a binding.
+func (s *Store) bind(ctx context.Context, key KeyRef) (*binding, error) {
+	r, err := s.Route(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	db, err := s.at(ctx, r.Place, r.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &binding{store: s, db: db, tenant: r.Tenant, id: r.Tenant.ID, keyspace: key.Keyspace, key: key.key}, nil
+}
+
+// handle makes a session of the place's *gorm.DB whose statements go through p.
+func handle(ctx context.Context, b *binding, p gorm.ConnPool) *gorm.DB {
+	g := b.db.gorm.Session(&gorm.Session{NewDB: true, Context: ctx})
+	g.ConnPool = &pool{b} // what a statement falls back to after its transaction
+	g.Statement.ConnPool = p
+	return g
+}
+
+// refused returns a handle on which everything fails with err and nothing is sent. err is not put into db.Error: on a live pool that would let
+// Row().Scan panic and Begin leak a connection.
+func (s *Store) refused(ctx context.Context, err error) *gorm.DB {
+	var g *gorm.DB
+	s.places.Range(func(_, v any) bool {
+		g = v.(*database).gorm
+		return false
+	})
+	b := &binding{store: s, err: err}
+	if g == nil { // no place is open: a dialect of its own serves
+		g, _ = gorm.Open(newDialector(SQLite, &pool{b}, false), &gorm.Config{NamingStrategy: naming, DisableAutomaticPing: true})
+		_ = registerScope(g)
+	}
+	h := g.Session(&gorm.Session{NewDB: true, Context: ctx})
+	h.ConnPool = &pool{b}
+	h.Statement.ConnPool = &pool{b}
+	return h
+}
+
+// Places lists every place of the topology and of the registry's tenants, sorted. It needs a system scope.
+func (s *Store) Places(ctx context.Context) ([]Place, error) {
+	if _, err := tenant.BypassFromContext(ctx); err != nil {
+		return nil, err
+	}
+	known, err := s.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	places := make([]Place, len(known))
+	for i, p := range known {
+		places[i] = p.Place
+	}
+	return places, nil
+}
+
+// OnPlace returns a handle for a system scope in one place: the tables that the scope names are open to it without a tenant's predicate, every other
+// is refused. A tenant's context is refused with [tenant.ErrNotSystem].
+func (s *Store) OnPlace(ctx context.Context, p Place) *gorm.DB {
+	bypass, err := tenant.BypassFromContext(ctx)
+	if err != nil {
+		return s.refused(ctx, err)
+	}
+	db, err := s.place(ctx, p)
+	if err != nil {
+		return s.refused(ctx, err)
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "system scope", slog.String("shard", string(p.Shard)), slog.Any("tables", bypass.Tables))
+	b := &binding{store: s, db: db, bypass: bypass}
+	return handle(ctx, b, &pool{b})
+}
+
+// place returns the database of a known place.
+func (s *Store) place(ctx context.Context, p Place) (*database, error) {
+	if db, ok := s.places.Load(p); ok {
+		return db.(*database), nil
+	}
+	known, err := s.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range known {
+		if k.Place == p {
+			return s.at(ctx, p, k.owner)
+		}
+	}
+	return nil, &UnknownShardError{Shard: p.Shard}
+}
+
+// Dialect returns the family of SQL of every place.
+func (s *Store) Dialect() Dialect { return s.cfg.Cluster.Dialect }
+
+// Logger returns the store's logger; its records name the tenant of their context.
+func (s *Store) Logger() *slog.Logger { return s.log }
+
+// Stats returns the sum of what every place's pools have sent.
+func (s *Store) Stats() wire.Stats {
+	var sum wire.Stats
+	s.places.Range(func(_, v any) bool {
+		sum = sum.Add(v.(*database).stats())
+		return true
+	})
+	return sum
+}
+
+// StatsOf returns what one place's pools have sent; zero for a place that was not used.
+func (s *Store) StatsOf(p Place) wire.Stats {
+	if db, ok := s.places.Load(p); ok {
+		return db.(*database).stats()
+	}
+	return wire.Stats{}
+}
+
+// Permits returns the number of connections that a tenant holds on a shard, and the quota's counters.
+func (s *Store) Permits(id tenant.ID, shard shardrouter.ShardID) (inUse int, stats quota.Stats) {
+	return s.quota.InUse(id, string(shard)), s.quota.Stats()
+}

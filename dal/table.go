@@ -1,0 +1,180 @@
+package dal
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sort"
+	"sync"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/schema"
+)
+
+var gormValuerType = reflect.TypeFor[gorm.Valuer]()
+
+// TenantColumn is the column that names the owner of a row, in every table of every tenant.
+const TenantColumn = "tenant_id"
+
+// Class says whose rows a table holds.
+type Class uint8
+
+const (
+	// TenantClass tables have tenant_id, a keyspace and a shard-key column.
+	TenantClass Class = iota + 1
+	// LocalClass tables have tenant_id and no keyspace: a row belongs to the place of the transaction that writes it.
+	LocalClass
+	// GlobalClass tables have no tenant, exist in every place, are read by all and written under a system scope.
+	GlobalClass
+	// SystemClass tables are opened by a system scope that names them, and by nothing else.
+	SystemClass
+)
+
+// Table declares one table. Make it with [Tenant], [Local], [Global] or [System].
+type Table struct {
+	Class    Class
+	Keyspace string // for TenantClass
+	ShardKey string // for TenantClass: the column whose value is the shard key
+	Name     string // for SystemClass; otherwise gorm names it after the model
+	model    reflect.Type
+}
+
+// Tenant declares M's table as a tenant's, in a keyspace, with the column that holds its shard key.
+//
+//	dal.Tenant[Item]("player", "player_id")
+func Tenant[M any](keyspace, shardKey string) Table {
+	return Table{Class: TenantClass, Keyspace: keyspace, ShardKey: shardKey, model: reflect.TypeFor[M]()}
+}
+
+// Local declares M's table as a tenant's without a keyspace: its rows live where the transaction that writes them runs.
+func Local[M any]() Table { return Table{Class: LocalClass, model: reflect.TypeFor[M]()} }
+
+// Global declares M's table as shared by all tenants: each place has a copy, and a system scope writes it.
+func Global[M any]() Table { return Table{Class: GlobalClass, model: reflect.TypeFor[M]()} }
+
+// System declares a table that only a system scope that names it may touch.
+func System(name string) Table { return Table{Class: SystemClass, Name: name} }
+
+// tables is the registry of declared tables. It is immutable after newTables.
+type tables struct {
+	byType map[reflect.Type]*table
+	byName map[string]*table
+	all    []*table
+}
+
+// table is a declared table with what its statements need.
+type table struct {
+	Table
+	name     string
+	schema   *schema.Schema
+	tenant   *schema.Field // nil for Global
+	shardKey *schema.Field // for TenantClass
+}
+
+// newTables parses every declared model and refuses what cannot be scoped, all in one error.
+func newTables(decls []Table) (*tables, error) {
+	ts := &tables{byType: map[reflect.Type]*table{}, byName: map[string]*table{}}
+	cache := &sync.Map{}
+	var errs []error
+	for _, d := range decls {
+		t, err := newTable(d, cache)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if other := ts.byName[t.name]; other != nil && (other.Class != t.Class || other.Keyspace != t.Keyspace || other.ShardKey != t.ShardKey) {
+			errs = append(errs, &ModelError{Table: t.name, Model: modelName(d.model), Problem: "it is declared twice, in different ways", Mend: "declare it once"})
+			continue
+		}
+		if d.model != nil {
+			if ts.byType[d.model] != nil {
+				errs = append(errs, &ModelError{Table: t.name, Model: modelName(d.model), Problem: "it is declared twice", Mend: "declare it once"})
+				continue
+			}
+			ts.byType[d.model] = t
+		}
+		if ts.byName[t.name] == nil {
+			ts.byName[t.name] = t
+		}
+		ts.all = append(ts.all, t)
+	}
+	return ts, errors.Join(errs...)
+}
+
+func newTable(d Table, cache *sync.Map) (*table, error) {
+	if d.Class == SystemClass {
+		if d.Name == "" {
+			return nil, &ModelError{Problem: "a System table has no name", Mend: "dal.System(\"jobs\")"}
+		}
+		return &table{Table: d, name: d.Name}, nil
+	}
+	if d.model == nil || d.model.Kind() != reflect.Struct {
+		return nil, &ModelError{Model: modelName(d.model), Problem: "the model is not a struct", Mend: "declare the struct that gorm maps"}
+	}
+	s, err := schema.Parse(reflect.New(d.model).Interface(), cache, naming)
+	if err != nil {
+		return nil, &ModelError{Model: modelName(d.model), Problem: fmt.Sprintf("gorm cannot parse it: %v", err), Mend: "mend the model's tags"}
+	}
+	t := &table{Table: d, name: s.Table, schema: s}
+	fail := func(problem, mend string) (*table, error) {
+		return nil, &ModelError{Table: s.Table, Model: modelName(d.model), Problem: problem, Mend: mend}
+	}
+	t.tenant = s.FieldsByDBName[TenantColumn]
+	if d.Class == GlobalClass {
+		if t.tenant != nil {
+			return fail("it has the column tenant_id", "declare it with dal.Tenant or dal.Local, or drop the column")
+		}
+		return t, nil
+	}
+	if t.tenant == nil {
+		return fail("it has no column tenant_id", "embed dal.Model, or add TenantID tenant.ID `gorm:\"column:tenant_id\"`")
+	}
+	if t.tenant.FieldType != tenantIDType {
+		return fail("its TenantID is a "+t.tenant.FieldType.String(), "make it a tenant.ID: a number compared with text matches other tenants")
+	}
+	for _, f := range s.Fields {
+		if reflect.PointerTo(f.IndirectFieldType).Implements(gormValuerType) {
+			return fail("its field "+f.Name+" is a "+f.FieldType.String()+", which writes SQL of its own (GormValue)", "use a driver.Valuer")
+		}
+	}
+	for _, f := range s.PrimaryFields {
+		if f.AutoIncrement && f.TagSettings["AUTOINCREMENT"] != "" {
+			return fail("its column "+f.DBName+" is AUTO_INCREMENT", "drop the tag: two shards would hand out one number; the library fills a zero id")
+		}
+	}
+	if len(s.PrimaryFields) == 0 {
+		return fail("it has no primary key", "embed dal.Model, or tag its key")
+	}
+	if d.Class == LocalClass {
+		return t, nil
+	}
+	if d.Keyspace == "" {
+		return fail("it has no keyspace", "dal.Tenant[M](\"player\", \"player_id\")")
+	}
+	t.shardKey = s.FieldsByDBName[d.ShardKey]
+	if t.shardKey == nil || d.ShardKey == TenantColumn {
+		return fail(fmt.Sprintf("it has no shard-key column %q", d.ShardKey), "name the column that the keyspace routes by")
+	}
+	return t, nil
+}
+
+func modelName(t reflect.Type) string {
+	if t == nil {
+		return ""
+	}
+	return t.String()
+}
+
+// keyspaceNames returns the declared keyspaces, sorted, each once.
+func keyspaceNames(decls []Table) []string {
+	seen := map[string]bool{}
+	names := []string{}
+	for _, d := range decls {
+		if d.Keyspace != "" && !seen[d.Keyspace] {
+			seen[d.Keyspace] = true
+			names = append(names, d.Keyspace)
+		}
+	}
+	sort.Strings(names)
+	return names
+}

@@ -1,0 +1,295 @@
+package wire
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// conn is one connection. database/sql serialises the calls on it, so its fields need no lock.
+type conn struct {
+	inner    driver.Conn
+	owner    *Connector
+	permit   Permit // held from the first operation of a checkout until the connection is handed back
+	inTx     bool
+	poisoned error // why the open transaction cannot commit
+}
+
+var (
+	_ driver.Conn               = (*conn)(nil)
+	_ driver.ConnPrepareContext = (*conn)(nil)
+	_ driver.ConnBeginTx        = (*conn)(nil)
+	_ driver.ExecerContext      = (*conn)(nil)
+	_ driver.QueryerContext     = (*conn)(nil)
+	_ driver.Pinger             = (*conn)(nil)
+	_ driver.SessionResetter    = (*conn)(nil)
+	_ driver.Validator          = (*conn)(nil)
+	_ driver.NamedValueChecker  = (*conn)(nil)
+)
+
+// judge lets an operation pass or refuses it, and attaches a permit to the connection. It is idempotent: a driver that answers ErrSkip sees the
+// same statement three times.
+func (c *conn) judge(ctx context.Context, op, text string) (*Mark, error) {
+	m, err := Admit(ctx, c.owner.opts.Shard, op, text)
+	if err != nil {
+		c.owner.count.refused.Add(1)
+		return nil, err
+	}
+	if c.poisoned != nil && c.inTx {
+		return nil, c.poisonError()
+	}
+	if c.permit == nil {
+		switch {
+		case m.Permit != nil:
+			m.Permit.Retain()
+			c.permit = m.Permit
+		case m.Try != nil:
+			p, err := m.Try()
+			if err != nil {
+				return nil, err
+			}
+			c.permit = p
+		}
+	}
+	return m, nil
+}
+
+func (c *conn) poisonError() error {
+	return fmt.Errorf("%w on shard %q by an earlier statement: %w", ErrPoisoned, c.owner.opts.Shard, c.poisoned)
+}
+
+// fail notes err when it forbids a commit.
+func (c *conn) fail(err error) {
+	if err == nil || !c.inTx || c.poisoned != nil || errors.Is(err, driver.ErrSkip) {
+		return
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) ||
+		(c.owner.opts.Poisons != nil && c.owner.opts.Poisons(err)) {
+		c.poisoned = err
+	}
+}
+
+// send runs one operation between the observer's two calls, counts it and logs it.
+func (c *conn) send(ctx context.Context, m *Mark, op, text string, args []driver.NamedValue, run func() error) error {
+	e := Event{Shard: c.owner.opts.Shard, Op: op, Text: text, Args: args, Kind: m.Kind, InTx: c.inTx}
+	obs := c.owner.opts.Observer
+	if obs != nil {
+		if err := obs.Before(ctx, e); err != nil {
+			c.fail(err)
+			return err
+		}
+	}
+	log := c.owner.opts.Logger
+	var start time.Time
+	if log != nil && log.Enabled(ctx, slog.LevelDebug) {
+		start = time.Now()
+	}
+	err := run()
+	if obs != nil && !errors.Is(err, driver.ErrSkip) {
+		obs.After(ctx, e, err)
+	}
+	if err != nil && m.Kind == Control && c.inTx && !errors.Is(err, driver.ErrSkip) {
+		c.poisoned = err // a savepoint that failed: what was nested in it would be committed
+	}
+	c.fail(err)
+	if !start.IsZero() && !errors.Is(err, driver.ErrSkip) {
+		log.LogAttrs(ctx, slog.LevelDebug, "statement", slog.String("tenant", string(m.Tenant)), slog.String("shard", e.Shard),
+			slog.String("op", op), slog.Duration("duration", time.Since(start)), slog.Any("err", err))
+	}
+	return err
+}
+
+// ExecContext sends a statement that returns no rows.
+func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	inner, ok := c.inner.(driver.ExecerContext)
+	m, err := c.judge(ctx, "exec", text)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, driver.ErrSkip
+	}
+	var res driver.Result
+	err = c.send(ctx, m, "exec", text, args, func() error {
+		var err error
+		res, err = inner.ExecContext(ctx, text, args)
+		return err
+	})
+	c.counted(m, err, true)
+	return res, err
+}
+
+// counted counts a statement that was really sent.
+func (c *conn) counted(m *Mark, err error, changes bool) {
+	if errors.Is(err, driver.ErrSkip) {
+		return
+	}
+	class := m.class()
+	c.owner.count.statement(class)
+	if changes && err == nil && !c.inTx && (class == Rows || class == Poll) {
+		c.owner.count.commits.Add(1)
+	}
+}
+
+// QueryContext sends a statement that returns rows.
+func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	inner, ok := c.inner.(driver.QueryerContext)
+	m, err := c.judge(ctx, "query", text)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, driver.ErrSkip
+	}
+	var res driver.Rows
+	err = c.send(ctx, m, "query", text, args, func() error {
+		var err error
+		res, err = inner.QueryContext(ctx, text, args)
+		return err
+	})
+	c.counted(m, err, false)
+	if err != nil {
+		return nil, err
+	}
+	return &rows{Rows: res, conn: c}, nil
+}
+
+// PrepareContext prepares a statement; each run of it is judged again, since a prepared statement is shared by every caller of its pool.
+func (c *conn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
+	if _, err := c.judge(ctx, "prepare", text); err != nil {
+		return nil, err
+	}
+	var inner driver.Stmt
+	var err error
+	if p, ok := c.inner.(driver.ConnPrepareContext); ok {
+		inner, err = p.PrepareContext(ctx, text)
+	} else {
+		inner, err = c.inner.Prepare(text)
+	}
+	if err != nil {
+		c.fail(err)
+		return nil, err
+	}
+	return &stmt{inner: inner, conn: c, text: text}, nil
+}
+
+// Prepare is refused: it has no context, so nobody vouches for the text.
+func (c *conn) Prepare(string) (driver.Stmt, error) {
+	c.owner.count.refused.Add(1)
+	return nil, &UnmarkedError{Shard: c.owner.opts.Shard, Op: "prepare", Why: "it has no context"}
+}
+
+// Begin is refused: it has no context, so nobody vouches for it.
+func (c *conn) Begin() (driver.Tx, error) {
+	c.owner.count.refused.Add(1)
+	return nil, &UnmarkedError{Shard: c.owner.opts.Shard, Op: "begin", Why: "it has no context"}
+}
+
+// BeginTx starts a transaction for a caller with a mark.
+func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	m, err := c.judge(ctx, "begin", "")
+	if err != nil {
+		return nil, err
+	}
+	var inner driver.Tx
+	err = c.send(ctx, m, "begin", "", nil, func() error {
+		var err error
+		if b, ok := c.inner.(driver.ConnBeginTx); ok {
+			inner, err = b.BeginTx(ctx, opts)
+		} else {
+			inner, err = c.inner.Begin() //nolint:staticcheck // the only way left for a driver without contexts
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.inTx, c.poisoned = true, nil
+	c.owner.count.begins.Add(1)
+	return &tx{inner: inner, conn: c, ctx: ctx, mark: *m}, nil
+}
+
+// Ping asks the server for a sign of life. It sends no statement of a caller's.
+func (c *conn) Ping(ctx context.Context) error {
+	if p, ok := c.inner.(driver.Pinger); ok {
+		return p.Ping(ctx)
+	}
+	return nil
+}
+
+// ResetSession prepares a pooled connection for its next caller.
+func (c *conn) ResetSession(ctx context.Context) error {
+	c.inTx, c.poisoned = false, nil
+	if r, ok := c.inner.(driver.SessionResetter); ok {
+		return r.ResetSession(ctx)
+	}
+	return nil
+}
+
+// IsValid is called by database/sql when it takes the connection back: the caller's permit ends here.
+func (c *conn) IsValid() bool {
+	c.release()
+	if v, ok := c.inner.(driver.Validator); ok {
+		return v.IsValid()
+	}
+	return true
+}
+
+// Close closes the connection; a permit still held ends with it.
+func (c *conn) Close() error {
+	defer c.release()
+	return c.inner.Close()
+}
+
+func (c *conn) release() {
+	if p := c.permit; p != nil {
+		c.permit = nil
+		p.Release()
+	}
+}
+
+// CheckNamedValue asks the driver, which knows its own types.
+func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
+	if n, ok := c.inner.(driver.NamedValueChecker); ok {
+		return n.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+// tx is a transaction; it refuses to commit what was poisoned.
+type tx struct {
+	inner driver.Tx
+	conn  *conn
+	ctx   context.Context // captured at BEGIN: Commit and Rollback get none
+	mark  Mark
+}
+
+// Commit commits, or rolls back and returns [ErrPoisoned].
+func (t *tx) Commit() error {
+	c := t.conn
+	if c.poisoned != nil {
+		err := c.poisonError()
+		if rerr := t.Rollback(); rerr != nil {
+			return errors.Join(err, rerr)
+		}
+		return err
+	}
+	err := c.send(t.ctx, &t.mark, "commit", "", nil, t.inner.Commit)
+	c.inTx, c.poisoned = false, nil
+	if err == nil {
+		c.owner.count.commits.Add(1)
+	}
+	return err
+}
+
+// Rollback rolls back.
+func (t *tx) Rollback() error {
+	c := t.conn
+	err := c.send(t.ctx, &t.mark, "rollback", "", nil, t.inner.Rollback)
+	c.inTx, c.poisoned = false, nil
+	c.owner.count.rollbacks.Add(1)
+	return err
+}

@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"context"
+
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// Kind says who vouches for a statement.
+type Kind uint8
+
+const (
+	// Scoped statements were built by gorm and carry the tenant's predicate that dal's callbacks wrote into them.
+	Scoped Kind = iota + 1
+	// Bypass statements run under a system scope, over the tables that it names.
+	Bypass
+	// Library statements are registered constants of this project.
+	Library
+	// Migration statements come from the migrator; any text passes.
+	Migration
+	// Control marks what a pool sends for itself: BEGIN and SAVEPOINT.
+	Control
+)
+
+// Permit is a place in a tenant's share of a shard's connections. Retain and Release count references; the last Release gives the place back.
+type Permit interface {
+	Retain()
+	Release()
+}
+
+// Mark lets one statement pass. The zero Mark lets nothing pass.
+type Mark struct {
+	Kind   Kind
+	Tenant tenant.ID  // empty under a system scope and for migrations
+	Text   string     // the exact text that may leave; ignored for Migration, empty for BEGIN
+	Stmt   *Statement // for Library
+	Write  bool       // the statement may change rows, whichever call carries it
+	Permit Permit     // held by the call; the connection that serves it retains it
+	// Try takes a permit without waiting when the connection has none, as on a connection taken out by gorm's Connection. Nil: none is needed.
+	Try func() (Permit, error)
+}
+
+type markKey struct{}
+
+// markContext carries a mark and nothing else: one allocation a statement.
+type markContext struct {
+	context.Context
+	mark Mark
+}
+
+// Value answers for the mark and passes every other key on.
+func (c *markContext) Value(key any) any {
+	if key == (markKey{}) {
+		return &c.mark
+	}
+	return c.Context.Value(key)
+}
+
+// With returns a context under which m's statement may leave. The caller keeps it for that one statement and drops it right after.
+func With(ctx context.Context, m Mark) context.Context {
+	return &markContext{Context: ctx, mark: m}
+}
+
+// From returns the mark that ctx carries, or nil. The pool that serves the statement puts its permit into it.
+func From(ctx context.Context) *Mark {
+	m, _ := ctx.Value(markKey{}).(*Mark)
+	return m
+}
+
+// Admit reports with an [*UnmarkedError] that text may not leave under ctx, so that a pool can refuse it before it takes a connection.
+func Admit(ctx context.Context, shard, op, text string) (*Mark, error) {
+	m := From(ctx)
+	if why := m.admits(text); why != "" {
+		return nil, &UnmarkedError{Shard: shard, Op: op, Why: why}
+	}
+	return m, nil
+}
+
+// admits reports why m does not let text pass, or "".
+func (m *Mark) admits(text string) string {
+	switch {
+	case m == nil:
+		return "the context carries no mark"
+	case m.Kind == Migration:
+		return ""
+	case m.Kind == Control:
+		if m.Text == text {
+			return ""
+		}
+	case m.Kind == Library:
+		if m.Stmt != nil && m.Stmt.text == text {
+			return ""
+		}
+	case m.Kind == Scoped, m.Kind == Bypass:
+		if m.Text != "" && m.Text == text {
+			return ""
+		}
+	}
+	return "the context's mark belongs to another statement"
+}
+
+// class is what the statement counts as.
+func (m *Mark) class() Class {
+	switch m.Kind {
+	case Migration:
+		return Schema
+	case Control:
+		return Session
+	case Library:
+		return m.Stmt.class
+	}
+	return Rows
+}
