@@ -261,7 +261,7 @@ func delim(dec *json.Decoder, want json.Delim) error {
 // that directs jobs by tenant. It checks nothing but the head, so the worker still decodes; where [DecodeEnvelope]
 // accepts the envelope, both name the same tenant.
 //
-// An envelope that does not begin with its tenant is [ErrNoTenant]; an ill-formed tenant is an [*InvalidIDError].
+// An envelope that does not begin with its whole tenant is [ErrNoTenant]; an ill-formed tenant is an [*InvalidIDError].
 func PeekTenant(b []byte) (ID, error) {
 	for _, part := range []string{"{", `"tenant"`, ":", `"`} {
 		rest, ok := bytes.CutPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte(part))
@@ -270,12 +270,13 @@ func PeekTenant(b []byte) (ID, error) {
 		}
 		b = rest
 	}
-	end := bytes.IndexByte(b[:min(len(b), MaxIDLen+1)], '"')
-	if end < 0 {
-		return ParseID(string(b[:min(len(b), MaxIDLen+1)]))
+	head := b[:min(len(b), MaxIDLen+1)]
+	switch end := bytes.IndexByte(head, '"'); {
+	case end > 0:
+		return ParseID(string(head[:end]))
+	case end < 0 && len(head) > MaxIDLen:
+		return ParseID(string(head)) // too long
 	}
-	if end == 0 {
-		return "", ErrNoTenant
-	}
-	return ParseID(string(b[:end]))
+	// Empty, or cut off within the tenant: the first half of an id is another id.
+	return "", ErrNoTenant
 }

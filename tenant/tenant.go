@@ -66,8 +66,8 @@ func (l Limits) Validate() error {
 		{"MaxConns", l.MaxConns, -1, ", or -1 for no limit"},
 		{"MaxQueue", l.MaxQueue, -1, ", or -1 for no waiting"},
 	} {
-		if f.value < f.least {
-			errs = append(errs, fmt.Errorf("tenant: Limits.%s is %d: want a positive number, 0 for the default%s", f.name, f.value, f.also))
+		if f.value < f.least || f.value > math.MaxInt32 {
+			errs = append(errs, fmt.Errorf("tenant: Limits.%s is %d: want 1 to 2147483647, 0 for the default%s", f.name, f.value, f.also))
 		}
 	}
 	return errors.Join(errs...)
