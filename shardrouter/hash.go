@@ -14,8 +14,9 @@ const (
 //
 // A tenant id holds no NUL byte, so (tenant, key) is read from the bytes in one way only.
 //
-// FNV-1a alone leaves keys that differ in their last bytes close together: on a ring of 8 shards the fullest one had 5.5
-// times the keys of the emptiest, and of 64 shards 37 times. With the finalizer that is 1.19 and 1.54.
+// FNV-1a alone leaves keys that differ in their last bytes close together: with keys tenant-00017/player-%09d, the
+// fullest of 8 shards had 7.9 times the keys of the emptiest, and of 64 shards 10 times. With the finalizer that is 1.27
+// and 1.60, which is the spread of the ring itself.
 //
 // Sources: FNV-1a, Fowler, Noll, Vo, draft-eastlake-fnv; the finalizer (variant 13), Stafford 2011, as used in Steele,
 // Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
