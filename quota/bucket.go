@@ -30,13 +30,14 @@ func (b *bucket) clock(now time.Time) time.Time {
 }
 
 // price sets rate and burst. Tokens and debt are kept and grow at the new rate from now on; tokens above the new burst are cut, and
-// debt beyond debtBursts of the new burst is forgiven and returned. Unlimited forgets the bucket, debt too.
+// debt beyond debtBursts of the new burst is forgiven and returned. Unlimited forgets the bucket, debt too. A full bucket stays full
+// when the burst grows, since it may as well have been dropped before and made anew after.
 func (b *bucket) price(now time.Time, perSecond float64, burst, debtBursts int) (forgiven int) {
 	if perSecond == unlimited {
 		b.lim = nil
 		return 0
 	}
-	if b.lim == nil {
+	if b.full(now) {
 		b.lim = rate.NewLimiter(rate.Limit(perSecond), burst)
 		return 0
 	}

@@ -180,9 +180,24 @@ func TestBucket_Q49_Reprice(t *testing.T) {
 	t.Run("NoGiftForALargerBurst", func(t *testing.T) {
 		t.Parallel()
 		b := newBucket(10, 3)
+		b.take(epoch)
 		b.price(epoch, 10, 100, 2)
-		if n := drain(b, epoch); n != 3 {
-			t.Errorf("burst 3 -> 100 left %d tokens, want the 3 there were", n)
+		if n := drain(b, epoch); n != 2 {
+			t.Errorf("burst 3 -> 100 left %d tokens, want the 2 there were", n)
+		}
+	})
+	t.Run("FullStaysFull", func(t *testing.T) {
+		t.Parallel()
+		b := newBucket(10, 3)
+		b.price(epoch, 10, 100, 2)
+		if n := drain(b, epoch); n != 100 {
+			t.Errorf("burst 3 -> 100 of a full bucket left %d tokens, want 100, as a new one has", n)
+		}
+		// It is a new limiter, but time still does not go backwards.
+		b.price(epoch.Add(time.Hour), 10, 5, 2)
+		drain(b, epoch.Add(time.Hour))
+		if n := drain(b, epoch); n != 0 {
+			t.Errorf("%d tokens in the past, want 0", n)
 		}
 	})
 	t.Run("DebtCutAtTheNewBound", func(t *testing.T) {

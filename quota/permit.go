@@ -26,7 +26,7 @@ func newPermit(ln *lane) *Permit {
 }
 
 // Tenant returns the tenant that holds the permit; empty for a permit of the system lane.
-func (p *Permit) Tenant() tenant.ID { return p.lane.acct.id }
+func (p *Permit) Tenant() tenant.ID { return p.lane.acct.key.id }
 
 // Shard returns the shard that the permit is for.
 func (p *Permit) Shard() string { return p.lane.shard }
@@ -109,7 +109,7 @@ func (q *Quota) Held(ctx context.Context, id tenant.ID, shard string) *Permit {
 			return nil
 		}
 		p := c.permit
-		if p.lane.stripe.q == q && p.lane.acct.id == id && p.lane.shard == shard && p.refs.Load() > 0 {
+		if p.lane.stripe.q == q && p.lane.acct.key.id == id && p.lane.shard == shard && p.refs.Load() > 0 {
 			return p
 		}
 		ctx = c.Context

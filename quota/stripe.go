@@ -36,8 +36,7 @@ type counts struct{ inUse, waiting int }
 
 // account is what is known of one tenant: its limits, its bucket and its lanes.
 type account struct {
-	key    laneKey
-	id     tenant.ID // empty for the system
+	key    laneKey // its id is empty for the system
 	limits tenant.Limits
 	bounds bounds
 	bucket bucket
@@ -49,7 +48,7 @@ type account struct {
 
 // count returns the totals that ln belongs to.
 func (s *stripe) count(ln *lane) *counts {
-	if ln.acct.id == "" {
+	if ln.acct.key.id == "" {
 		return &s.system
 	}
 	return &s.tenants
@@ -68,7 +67,7 @@ func (s *stripe) enter(id tenant.ID, shard string, l tenant.Limits, poolMax int)
 		if err != nil {
 			return nil, err
 		}
-		key = laneKey{a.id, strings.Clone(shard)}
+		key = laneKey{a.key.id, strings.Clone(shard)}
 		ln = &lane{stripe: s, acct: a, shard: key.shard, conns: a.bounds.conns}
 		if s.lanes == nil {
 			s.lanes = make(map[laneKey]*lane)
@@ -106,7 +105,7 @@ func (s *stripe) account(key laneKey, l tenant.Limits) (*account, error) {
 	s.evictSome(4)
 	// The names are cloned: they may be cut from a request that would live as long as the account.
 	key = laneKey{tenant.ID(strings.Clone(string(key.id))), strings.Clone(key.shard)}
-	a := &account{key: key, id: key.id, limits: l, bounds: b, pos: len(s.order), used: true}
+	a := &account{key: key, limits: l, bounds: b, pos: len(s.order), used: true}
 	a.bucket.price(time.Time{}, b.rate, b.burst, s.q.cfg.DebtBursts)
 	if s.accounts == nil {
 		s.accounts = make(map[laneKey]*account)
@@ -119,7 +118,7 @@ func (s *stripe) account(key laneKey, l tenant.Limits) (*account, error) {
 
 // setLimits puts the limits l in force for all of a's lanes and serves the waiters that raised limits have room for. The lock must be held.
 func (s *stripe) setLimits(a *account, l tenant.Limits) error {
-	b, err := s.q.cfg.resolve(a.id, l)
+	b, err := s.q.cfg.resolve(a.key.id, l)
 	if err != nil {
 		return err
 	}
@@ -173,7 +172,7 @@ func (s *stripe) sweep(now time.Time) (dropped int) {
 			if ln.inUse > 0 || ln.waiting > 0 {
 				kept = append(kept, ln)
 			} else {
-				delete(s.lanes, laneKey{a.id, ln.shard})
+				delete(s.lanes, laneKey{a.key.id, ln.shard})
 			}
 		}
 		clear(a.lanes[len(kept):])
@@ -195,7 +194,7 @@ func (s *stripe) drop(a *account) {
 	s.order = s.order[:last]
 	delete(s.accounts, a.key)
 	for _, ln := range a.lanes {
-		delete(s.lanes, laneKey{a.id, ln.shard})
+		delete(s.lanes, laneKey{a.key.id, ln.shard})
 	}
 	// Go's maps never shrink. Making them anew at an eighth of the peak costs O(1) for each account dropped since.
 	if s.peak >= 64 && len(s.order) <= s.peak/8 {
@@ -212,7 +211,7 @@ func (s *stripe) rebuild() {
 	for _, a := range order {
 		accounts[a.key] = a
 		for _, ln := range a.lanes {
-			lanes[laneKey{a.id, ln.shard}] = ln
+			lanes[laneKey{a.key.id, ln.shard}] = ln
 		}
 	}
 	s.order, s.accounts, s.lanes, s.peak = order, accounts, lanes, len(order)
