@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -165,9 +166,9 @@ func parseURL(s string) (ServerURL, error) {
 	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.ContainsRune(s, '#') {
 		return ServerURL{}, errors.New("text after the database")
 	}
-	out := ServerURL{User: u.User.Username(), Host: strings.ToLower(u.Hostname()), Port: defaultPort, Database: strings.TrimPrefix(u.Path, "/")}
-	if out.Host == "" {
-		return ServerURL{}, errors.New("no host")
+	out := ServerURL{User: u.User.Username(), Port: defaultPort, Database: strings.TrimPrefix(u.Path, "/")}
+	if out.Host, err = parseHost(u); err != nil {
+		return ServerURL{}, err
 	}
 	if strings.HasSuffix(u.Host, ":") {
 		return ServerURL{}, errors.New("no port after the colon")
@@ -187,6 +188,25 @@ func parseURL(s string) (ServerURL, error) {
 		return ServerURL{}, errors.New("a system database holds no shard")
 	}
 	return out, nil
+}
+
+// parseHost returns the host of u, so written that equal hosts are equal texts.
+func parseHost(u *url.URL) (string, error) {
+	host := strings.ToLower(u.Hostname())
+	if host == "" {
+		return "", errors.New("no host")
+	}
+	if strings.HasPrefix(u.Host, "[") {
+		addr, err := netip.ParseAddr(host)
+		if err != nil || !addr.Is6() || addr.Zone() != "" {
+			return "", errors.New("no IPv6 address in the brackets")
+		}
+		return addr.String(), nil
+	}
+	if strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
+		return "", errors.New("not the name of a host")
+	}
+	return host, nil
 }
 
 // printable says whether s is UTF-8 without control characters and the like.
