@@ -98,7 +98,7 @@ func carried(carrier map[string]string) (key, value string, found bool, err erro
 	return key, value, found, nil
 }
 
-// isCarrierKey reports whether k is CarrierKey in any case. Equal length keeps Unicode case folding out of it.
+// isCarrierKey reports whether k is CarrierKey in any case.
 func isCarrierKey(k string) bool {
-	return len(k) == len(CarrierKey) && strings.EqualFold(k, CarrierKey)
+	return strings.EqualFold(k, CarrierKey)
 }
