@@ -1,0 +1,30 @@
+// Package testutil helps to test code that is built on tenantdal: real servers that a test starts for itself, and the checks
+// that go with them. It is public, so that services can use it in their own tests; no other package of tenantdal imports it
+// outside tests and examples.
+//
+// # MariaDB servers
+//
+// Locks, isolation levels, deadlocks and time-outs are only worth testing on a real server. [StartMariaDB] starts an installed
+// mariadbd as a process of its own: private data directory, private unix socket, no network, no system configuration.
+//
+//	server, err := testutil.StartMariaDB(ctx, testutil.MariaDBConfig{Dir: dir})
+//	if err != nil {
+//		return err // *NotInstalledError names the package to install
+//	}
+//	defer server.Stop(ctx)
+//	connector, err := mysql.NewConnector(server.MySQLConfig())
+//	db := sql.OpenDB(connector)
+//
+// In a test, one line gives running servers that are gone when the test is over, and skips the test where there is no
+// mariadbd:
+//
+//	servers := testutil.NewMariaDBCluster(t, 3)
+//	cfg := testutil.NewDatabase(t, servers[0]) // a database of this test's own
+//
+// [SharedMariaDB] hands out servers that all tests of one process share, which costs the start only once.
+//
+// A test run with TENANTDAL_REQUIRE_MARIADB=1 in its environment fails instead of skipping; `make test` sets it.
+//
+// The servers run wherever mariadbd does and the operating system is a unix; elsewhere [StartMariaDB] returns an error that
+// is [errors.ErrUnsupported].
+package testutil
