@@ -111,21 +111,24 @@ func (s *Store) openOver(p Place, d Dialect, inner driver.Connector) (*database,
 // openGorm makes the place's *gorm.DB. It stays behind the store: handles are sessions of it with a binding.
 func (db *database) openGorm(mariaDB bool) error {
 	unbound := &pool{&binding{store: db.store, db: db, err: &ShapeError{Shape: "handle without a tenant", Hint: "use Store.On"}}}
-	log := db.store.log.With(slog.String("shard", string(db.place.Shard)))
-	g, err := gorm.Open(newDialector(db.dialect, unbound, mariaDB), &gorm.Config{
-		NamingStrategy:       naming,
-		DisableAutomaticPing: true,
-		NowFunc:              func() time.Time { return time.Now().UTC().Round(time.Microsecond) },
-		Logger: logger.NewSlogLogger(log, logger.Config{
-			SlowThreshold: 200 * time.Millisecond, LogLevel: logger.Warn, IgnoreRecordNotFoundError: true,
-			ParameterizedQueries: true, // no log line holds a value
-		}),
-	})
+	g, err := gorm.Open(newDialector(db.dialect, unbound, mariaDB), gormConfig(db.store.log.With(slog.String("shard", string(db.place.Shard)))))
 	if err != nil {
 		return fmt.Errorf("dal: open gorm for place %s: %w", db.place, err)
 	}
 	db.gorm = g
 	return registerScope(g)
+}
+
+// gormConfig is what every *gorm.DB of the store is opened with. Its log lines hold no values.
+func gormConfig(log *slog.Logger) *gorm.Config {
+	return &gorm.Config{
+		NamingStrategy:       naming,
+		DisableAutomaticPing: true,
+		NowFunc:              func() time.Time { return time.Now().UTC().Round(time.Microsecond) },
+		Logger: logger.NewSlogLogger(log, logger.Config{
+			SlowThreshold: 200 * time.Millisecond, LogLevel: logger.Warn, IgnoreRecordNotFoundError: true, ParameterizedQueries: true,
+		}),
+	}
 }
 
 // sql returns the pool for a write or a read.

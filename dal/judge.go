@@ -18,6 +18,9 @@ func (b *binding) judge(stmt *gorm.Statement, v verb) (*table, error) {
 	if v == verbRaw || stmt.SQL.Len() > 0 {
 		return nil, &ShapeError{Shape: "raw SQL", Hint: "use the builder's methods on a declared model"}
 	}
+	if stmt.TableExpr != nil {
+		return nil, &ShapeError{Shape: "Table(...)", Table: stmt.Table, Hint: "use Model(&M{}); a DTO may be the destination"}
+	}
 	if stmt.Schema == nil {
 		return nil, &ShapeError{Shape: "statement without a model", Table: stmt.Table, Hint: "name the declared model: Model(&M{})"}
 	}
@@ -26,8 +29,6 @@ func (b *binding) judge(stmt *gorm.Statement, v verb) (*table, error) {
 		return nil, &UndeclaredError{Table: stmt.Table, Model: stmt.Schema.ModelType.String()}
 	}
 	switch {
-	case stmt.TableExpr != nil:
-		return nil, &ShapeError{Shape: "Table(...)", Table: t.name, Hint: "use Model(&M{}); a DTO may be the destination"}
 	case stmt.Table != t.name:
 		return nil, &ShapeError{Shape: "a table other than the model's", Table: stmt.Table, Hint: "use the declared model"}
 	case len(stmt.Joins) > 0:
@@ -93,7 +94,7 @@ func plainKey(v any) any {
 var allowedClauses = map[verb]map[string]bool{
 	verbQuery:  {"WHERE": true, "SELECT": true, "ORDER BY": true, "GROUP BY": true, "LIMIT": true, "FOR": true, "FROM": true},
 	verbRow:    {"WHERE": true, "SELECT": true, "ORDER BY": true, "GROUP BY": true, "LIMIT": true, "FOR": true, "FROM": true},
-	verbCreate: {},
+	verbCreate: {"WHERE": true, "ORDER BY": true, "LIMIT": true}, // left over from FirstOrCreate's query; no INSERT prints them
 	verbUpdate: {"WHERE": true, "SET": true},
 	verbDelete: {"WHERE": true},
 }
@@ -182,7 +183,7 @@ func judgeClause(e clause.Expression) string {
 		}
 		return ""
 	}
-	return fmt.Sprintf("expression of type %T", e)
+	return judgeExpr(e)
 }
 
 func judgeAll(exprs []clause.Expression) string {
@@ -387,6 +388,9 @@ func refuseAssociations(db *gorm.DB) {
 	}
 	selected, restricted := stmt.SelectAndOmitColumns(true, false)
 	for name, rel := range stmt.Schema.Relationships.Relations {
+		if rel.Schema != stmt.Schema {
+			continue // gorm files the other end's relation here too
+		}
 		if on, said := selected[name]; said && !on || !said && restricted {
 			continue
 		}

@@ -308,6 +308,9 @@ func (b *binding) buildUpdate(db *gorm.DB, t *table) error {
 	if err := b.eachRow(stmt, t, false, func(row reflect.Value) error { return b.sameOwner(stmt.Context, t, row) }); err != nil {
 		return err
 	}
+	if err := b.assignable(stmt, t); err != nil {
+		return err
+	}
 	for _, c := range stmt.Schema.UpdateClauses {
 		stmt.AddClause(c)
 	}
@@ -332,6 +335,39 @@ func (b *binding) buildUpdate(db *gorm.DB, t *table) error {
 	return nil
 }
 
+// assignable judges the caller's values before gorm copies them into the caller's model.
+func (b *binding) assignable(stmt *gorm.Statement, t *table) error {
+	if stmt.Dest == stmt.Model {
+		return nil
+	}
+	dest := reflect.Indirect(reflect.ValueOf(stmt.Dest))
+	var set clause.Set
+	switch {
+	case dest.Kind() == reflect.Map:
+		for _, k := range dest.MapKeys() {
+			if k.Kind() != reflect.String {
+				return &ShapeError{Shape: "update from a map without text keys", Table: t.name, Hint: "use map[string]any"}
+			}
+			name := k.String()
+			if f := stmt.Schema.LookUpField(name); f != nil && f.DBName != "" {
+				name = f.DBName
+			}
+			set = append(set, clause.Assignment{Column: clause.Column{Name: name}, Value: dest.MapIndex(k).Interface()})
+		}
+	case dest.Kind() == reflect.Struct && dest.Type() == t.schema.ModelType:
+		for _, f := range t.schema.Fields {
+			if f.DBName == "" {
+				continue
+			}
+			if v, zero := f.ValueOf(stmt.Context, dest); !zero {
+				set = append(set, clause.Assignment{Column: clause.Column{Name: f.DBName}, Value: v})
+			}
+		}
+	}
+	_, err := b.mutable(stmt, t, set)
+	return err
+}
+
 // mutable drops an assignment of the row's own tenant and refuses any other change of tenant, primary key or shard key.
 func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (clause.Set, error) {
 	kept := make(clause.Set, 0, len(set))
@@ -343,13 +379,13 @@ func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (claus
 		if why := judgeValue(a.Value); why != "" {
 			return nil, &ShapeError{Shape: "assigned value: " + why, Table: t.name, Hint: "bind the value, or use gorm.Expr with plain columns"}
 		}
-		switch {
-		case f == t.tenant:
+		switch { // by name: each database has a parsed schema of its own
+		case t.tenant != nil && f.DBName == TenantColumn:
 			if b.bypass == nil && asID(a.Value) == b.tenant.ID {
 				continue
 			}
 			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
-		case f.PrimaryKey, f == t.shardKey:
+		case f.PrimaryKey, t.shardKey != nil && f.DBName == t.shardKey.DBName:
 			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
 		}
 		kept = append(kept, a)

@@ -396,7 +396,7 @@ func (s *Store) refused(ctx context.Context, err error) *gorm.DB {
 	})
 	b := &binding{store: s, err: err}
 	if g == nil { // no place is open: a dialect of its own serves
-		g, _ = gorm.Open(newDialector(SQLite, &pool{b}, false), &gorm.Config{NamingStrategy: naming, DisableAutomaticPing: true})
+		g, _ = gorm.Open(newDialector(SQLite, &pool{b}, false), gormConfig(s.log))
 		_ = registerScope(g)
 	}
 	h := g.Session(&gorm.Session{NewDB: true, Context: ctx})

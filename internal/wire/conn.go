@@ -61,12 +61,12 @@ func (c *conn) poisonError() error {
 	return fmt.Errorf("%w on shard %q by an earlier statement: %w", ErrPoisoned, c.owner.opts.Shard, c.poisoned)
 }
 
-// fail notes err when it forbids a commit.
-func (c *conn) fail(err error) {
+// fail notes err when it forbids a commit. A savepoint that failed always does: what was nested in it would be committed.
+func (c *conn) fail(err error, kind Kind) {
 	if err == nil || !c.inTx || c.poisoned != nil || errors.Is(err, driver.ErrSkip) {
 		return
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) ||
+	if kind == Control || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) ||
 		(c.owner.opts.Poisons != nil && c.owner.opts.Poisons(err)) {
 		c.poisoned = err
 	}
@@ -78,7 +78,7 @@ func (c *conn) send(ctx context.Context, m *Mark, op, text string, args []driver
 	obs := c.owner.opts.Observer
 	if obs != nil {
 		if err := obs.Before(ctx, e); err != nil {
-			c.fail(err)
+			c.fail(err, m.Kind)
 			return err
 		}
 	}
@@ -91,10 +91,7 @@ func (c *conn) send(ctx context.Context, m *Mark, op, text string, args []driver
 	if obs != nil && !errors.Is(err, driver.ErrSkip) {
 		obs.After(ctx, e, err)
 	}
-	if err != nil && m.Kind == Control && c.inTx && !errors.Is(err, driver.ErrSkip) {
-		c.poisoned = err // a savepoint that failed: what was nested in it would be committed
-	}
-	c.fail(err)
+	c.fail(err, m.Kind)
 	if !start.IsZero() && !errors.Is(err, driver.ErrSkip) {
 		log.LogAttrs(ctx, slog.LevelDebug, "statement", slog.String("tenant", string(m.Tenant)), slog.String("shard", e.Shard),
 			slog.String("op", op), slog.Duration("duration", time.Since(start)), slog.Any("err", err))
@@ -159,18 +156,18 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []driver.Name
 
 // PrepareContext prepares a statement; each run of it is judged again, since a prepared statement is shared by every caller of its pool.
 func (c *conn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
-	if _, err := c.judge(ctx, "prepare", text); err != nil {
+	m, err := c.judge(ctx, "prepare", text)
+	if err != nil {
 		return nil, err
 	}
 	var inner driver.Stmt
-	var err error
 	if p, ok := c.inner.(driver.ConnPrepareContext); ok {
 		inner, err = p.PrepareContext(ctx, text)
 	} else {
 		inner, err = c.inner.Prepare(text)
 	}
 	if err != nil {
-		c.fail(err)
+		c.fail(err, m.Kind)
 		return nil, err
 	}
 	return &stmt{inner: inner, conn: c, text: text}, nil

@@ -128,7 +128,7 @@ var (
 func (r *rows) Next(dest []driver.Value) error {
 	err := r.Rows.Next(dest)
 	if err != nil && err != io.EOF {
-		r.conn.fail(err)
+		r.conn.fail(err, 0)
 	}
 	return err
 }
