@@ -120,12 +120,12 @@ func OpenMySQL(cfg *mysql.Config, opts Options) (*Pool, error) {
 		return nil, &ConnectError{Shard: opts.Shard, Err: err}
 	}
 	opts.Setup = append([]string{readCommitted}, opts.Setup...)
-	opts.Poisons = poisonsMySQL
+	opts.Poisons = PoisonsMySQL
 	return NewPool(inner, opts), nil
 }
 
-// poisonsMySQL: these errors abort the statement or the whole transaction, and COMMIT would keep the half before them.
-func poisonsMySQL(err error) bool {
+// PoisonsMySQL reports errors after which a MySQL transaction must not commit: these errors abort the statement or the whole transaction, and COMMIT would keep the half before them.
+func PoisonsMySQL(err error) bool {
 	if errors.Is(err, mysql.ErrInvalidConn) {
 		return true
 	}
