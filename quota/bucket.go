@@ -61,7 +61,8 @@ func (b *bucket) take(now time.Time) (ok bool, retryAfter time.Duration) {
 		return true, 0
 	}
 	missing := 1 - b.lim.TokensAt(now)
-	wait := math.Ceil(missing / float64(b.lim.Limit()) * float64(time.Second))
+	// x/time/rate cuts its own waits down to whole nanoseconds, so half a one too early is in time.
+	wait := math.Round(missing / float64(b.lim.Limit()) * float64(time.Second))
 	if wait >= math.MaxInt64 {
 		return false, math.MaxInt64
 	}

@@ -61,7 +61,7 @@ func TestAdmit_Q45_RateOfLimits(t *testing.T) {
 			retry  time.Duration
 		}{
 			{"default", tenant.Limits{}, 3, 100 * time.Millisecond},
-			{"own-rate", tenant.Limits{Rate: 4.5}, 5, 222222223 * time.Nanosecond},
+			{"own-rate", tenant.Limits{Rate: 4.5}, 5, 222222222 * time.Nanosecond},
 			{"own-burst", tenant.Limits{Burst: 7}, 7, 100 * time.Millisecond},
 			{"both", tenant.Limits{Rate: 2, Burst: 1}, 1, 500 * time.Millisecond},
 			{"slow", tenant.Limits{Rate: 0.5}, 1, 2 * time.Second},
