@@ -482,3 +482,30 @@ func (s *Store) StatsOf(p Place) wire.Stats {
 func (s *Store) Permits(id tenant.ID, shard shardrouter.ShardID) (inUse int, stats quota.Stats) {
 	return s.quota.InUse(id, string(shard)), s.quota.Stats()
 }
+
+// Note returns a fact that a program left about the deployment in the control database, and whether there is one. It needs a system scope.
+func (s *Store) Note(ctx context.Context, name string) (value string, found bool, err error) {
+	if err := s.controlled(ctx); err != nil {
+		return "", false, err
+	}
+	return s.control.Note(ctx, name)
+}
+
+// SetNote writes such a fact: name is [a-z][a-z0-9_]{0,62}, value has at most [control.MaxNote] bytes. It needs a system scope.
+func (s *Store) SetNote(ctx context.Context, name, value string) error {
+	if err := s.controlled(ctx); err != nil {
+		return err
+	}
+	return s.control.SetNote(ctx, name, value)
+}
+
+// controlled demands a system scope and a control database.
+func (s *Store) controlled(ctx context.Context) error {
+	if _, err := tenant.BypassFromContext(ctx); err != nil {
+		return err
+	}
+	if s.control == nil {
+		return errors.New("dal: a store of OpenFixed has no control database")
+	}
+	return nil
+}
