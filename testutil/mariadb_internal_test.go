@@ -56,9 +56,12 @@ func TestSkipOrFail(t *testing.T) {
 		err             error
 		skipped, failed int
 	}{
-		{"", nil, 0, 0}, {"1", nil, 0, 0},
-		{"", missing, 1, 0}, {"0", missing, 1, 0},
-		{"1", missing, 0, 1}, {"true", missing, 0, 1},
+		{"", nil, 0, 0},
+		{"1", nil, 0, 0},
+		{"", missing, 1, 0},
+		{"0", missing, 1, 0},
+		{"1", missing, 0, 1},
+		{"true", missing, 0, 1},
 	} {
 		t.Setenv(RequireMariaDBEnv, c.env)
 		r := &recorder{}

@@ -1,0 +1,72 @@
+# `make` lists the targets. `make test` is what CI calls.
+
+GO        ?= go
+FUZZTIME  ?= 30s
+DEMO_ARGS ?=
+
+# Tools are pinned here and built by `go run` from the module proxy, so that go.mod holds what the library needs and no more.
+# The first run builds the linter (about 80 s on two cores, downloads included); after that Go's build cache has it.
+GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# What the tests need besides Go: the MariaDB server, and a C compiler for the race detector. These Debian packages hold
+# programs only; none of them starts a service.
+MARIADB_PACKAGES  := mariadb-server-core mariadb-client-core
+COMPILER_PACKAGES := gcc libc6-dev
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help test test-deps vet lint fmt fuzz demo
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: test-deps vet lint ## Everything that CI checks: vet, lint, all tests with the race detector and real MariaDB servers
+	TENANTDAL_REQUIRE_MARIADB=1 $(GO) test -race -count=1 -timeout 25m ./...
+
+test-deps: ## Install what the tests need and the machine lacks (Debian, Ubuntu; as root or with passwordless sudo)
+	@set -eu; \
+	PATH="$$PATH:/usr/sbin:/usr/local/sbin"; \
+	missing() { ! command -v "$$1" >/dev/null 2>&1; }; \
+	packages=; \
+	if missing mariadbd || missing mariadb-install-db; then packages="$(MARIADB_PACKAGES)"; fi; \
+	if missing gcc && missing clang; then packages="$$packages $(COMPILER_PACKAGES)"; fi; \
+	if [ -z "$$packages" ]; then exit 0; fi; \
+	if missing apt-get; then \
+		echo "test-deps: the tests need a MariaDB server (mariadbd, mariadb-install-db) and a C compiler (gcc or clang)." >&2; \
+		echo "test-deps: one of them is missing, and there is no apt-get here: please install it with your system's own means." >&2; \
+		exit 1; \
+	fi; \
+	if [ "$$(id -u)" -eq 0 ]; then sudo=; \
+	elif sudo -n true 2>/dev/null; then sudo="sudo -n"; \
+	else \
+		echo "test-deps: packages are missing, and installing them takes root. Please run:" >&2; \
+		echo "    sudo apt-get install --no-install-recommends $$packages" >&2; \
+		exit 1; \
+	fi; \
+	echo "test-deps: installing $$packages with apt-get (programs only, no service is started)"; \
+	$$sudo apt-get update -qq || echo "test-deps: apt-get update failed, going on with the package lists at hand" >&2; \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$packages; \
+	if missing mariadbd || missing mariadb-install-db; then \
+		echo "test-deps: mariadbd is still missing after the installation" >&2; exit 1; \
+	fi
+
+vet: ## Run go vet
+	$(GO) vet ./...
+
+lint: ## Run the pinned golangci-lint: correctness, documentation, import directions, formatting
+	$(GOLANGCI_LINT) run ./...
+
+fmt: ## Format the code with gofumpt, in the version of the pinned golangci-lint (0.12.0)
+	$(GOLANGCI_LINT) fmt ./...
+
+fuzz: ## Run every fuzz target for FUZZTIME (30s) each
+	@set -eu; \
+	for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
+			echo "fuzz: $$target in $$package for $(FUZZTIME)"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+		done; \
+	done
+
+demo: ## Run the donation example; DEMO_ARGS="-shards mariadb:3" for real servers
+	$(GO) run ./examples/guilddonation $(DEMO_ARGS)
