@@ -1,0 +1,318 @@
+package saga
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/tenantdal/tenantdal/dal"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// relay carries donations from journal to decision and back. Work exists as goroutines only while there is some; between polls a place is a timer.
+//
+// A job is in exactly one of: the target's queue, a worker's hands, the source's queue. flying holds it all the way, so that a poll does not claim
+// what this process is doing already.
+type relay struct {
+	d *Donations
+
+	mu      sync.Mutex
+	state   relayState          // guarded by mu, as all below
+	ctx     context.Context     // of all work; cancelled with ErrClosed
+	cancel  func(cause error)   // set by start
+	sites   map[dal.Place]*site // made on first use
+	flying  map[flight]struct{} // jobs handed over or claimed and not finished
+	tasks   int                 // goroutines of this relay
+	waiting []chan struct{}     // closed when tasks and flying are both empty
+	places  *time.Timer         // reads the list of places again
+}
+
+type relayState uint8
+
+const (
+	relayNew relayState = iota
+	relayRunning
+	relayClosed // drains, or is done
+)
+
+// flight names a job in process.
+type flight struct {
+	tenant tenant.ID
+	id     ID
+}
+
+// site is one place as target and as source. The relay's lock guards it.
+type site struct {
+	place   dal.Place
+	apply   fairQueue[*job]
+	end     fairQueue[decided]
+	applies int // workers on apply
+	ends    int // workers on end
+
+	timer   *time.Timer
+	pause   time.Duration // before the next poll
+	next    time.Time     // when the timer ends
+	polling bool
+	failing bool // the last poll failed
+}
+
+func newRelay(d *Donations) *relay {
+	return &relay{d: d, sites: map[dal.Place]*site{}, flying: map[flight]struct{}{}}
+}
+
+func (r *relay) closed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state == relayClosed
+}
+
+func (r *relay) running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state == relayRunning
+}
+
+// start lists the places and sets their timers.
+func (r *relay) start(ctx context.Context) error {
+	switch {
+	case r.closed():
+		return ErrClosed
+	case r.running():
+		return ErrStarted
+	}
+	places, err := r.d.store.Places(system(ctx, "start the relay"))
+	if err != nil {
+		return fmt.Errorf("saga: start: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.state {
+	case relayClosed:
+		return ErrClosed
+	case relayRunning:
+		return ErrStarted
+	}
+	r.state = relayRunning
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	r.ctx, r.cancel = system(work, "carry donations on"), cancel
+	for _, p := range places {
+		r.site(p)
+	}
+	r.places = time.AfterFunc(r.d.cfg.PlacesEvery, r.relist)
+	return nil
+}
+
+// close drains until ctx ends.
+func (r *relay) close(ctx context.Context) error {
+	r.mu.Lock()
+	if r.state == relayNew {
+		r.cancel = func(error) {}
+	}
+	r.state = relayClosed
+	if r.places != nil {
+		r.places.Stop()
+	}
+	for _, s := range r.sites {
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+	}
+	cancel := r.cancel
+	idle := r.idle()
+	r.mu.Unlock()
+
+	select {
+	case <-idle:
+		cancel(ErrClosed)
+		return nil
+	default:
+	}
+	select {
+	case <-idle:
+		cancel(ErrClosed)
+		return nil
+	case <-ctx.Done():
+	}
+	cancel(ErrClosed)
+	r.mu.Lock()
+	left := len(r.flying)
+	r.mu.Unlock()
+	<-idle
+	if cause := context.Cause(ctx); left > 0 && !errors.Is(cause, ErrClosed) {
+		return fmt.Errorf("saga: close: %d donations are left to the next start: %w", left, cause)
+	}
+	return nil
+}
+
+// idle returns a channel that is closed when nothing is under way. Call it with mu held.
+func (r *relay) idle() <-chan struct{} {
+	ch := make(chan struct{})
+	if r.tasks == 0 && len(r.flying) == 0 {
+		close(ch)
+		return ch
+	}
+	r.waiting = append(r.waiting, ch)
+	return ch
+}
+
+// settleDown tells those who wait for idleness. Call it with mu held.
+func (r *relay) settleDown() {
+	if r.tasks > 0 || len(r.flying) > 0 {
+		return
+	}
+	for _, ch := range r.waiting {
+		close(ch)
+	}
+	r.waiting = nil
+}
+
+// flush waits until nothing that was handed over is under way.
+func (r *relay) flush(ctx context.Context) error {
+	r.mu.Lock()
+	idle := r.idle()
+	r.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// spawn runs f as a goroutine that close waits for. Call it with mu held.
+func (r *relay) spawn(f func()) {
+	r.tasks++
+	go func() {
+		defer func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.tasks--
+			r.settleDown()
+		}()
+		f()
+	}()
+}
+
+// site returns a place's site and starts its polls when the relay runs. Call it with mu held.
+func (r *relay) site(p dal.Place) *site {
+	s := r.sites[p]
+	if s == nil {
+		s = &site{place: p}
+		r.sites[p] = s
+	}
+	if s.timer == nil && r.state == relayRunning {
+		s.pause = r.d.cfg.PollMin
+		// The first polls of many places are spread out.
+		r.pollIn(s, rand.N(s.pause))
+	}
+	return s
+}
+
+// handOver gives a fresh donation to its target's queue. A relay that does not run leaves it to the poll.
+func (r *relay) handOver(j *job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == relayRunning {
+		r.enqueue(j)
+	}
+}
+
+// enqueue puts a job into its target's queue. One that the queue drops goes back to its source, to be found by a poll. Call it with mu held.
+func (r *relay) enqueue(j *job) {
+	f := flight{j.tenant, j.id}
+	if _, twice := r.flying[f]; twice {
+		return
+	}
+	r.flying[f] = struct{}{}
+	s := r.site(j.target)
+	if dropped, full := s.apply.push(j.tenant, j, r.d.cfg.QueueSize); full {
+		r.drop(dropped)
+	}
+	if s.applies < r.d.cfg.Workers && s.apply.size > 0 {
+		s.applies++
+		r.spawn(func() { r.applyAll(s) })
+	}
+}
+
+// drop lets go of a job for which there is no room. One that was handed over becomes due by itself; a claimed one is made due again. Call it with mu
+// held.
+func (r *relay) drop(j *job) {
+	if j.fence == 0 {
+		delete(r.flying, flight{j.tenant, j.id})
+		r.pollSoon(r.site(j.source), r.d.cfg.Handover)
+		return
+	}
+	r.sendBack(decided{job: j, verdict: verdict{err: errNoRoom}})
+}
+
+// errNoRoom is why a claimed donation is postponed that found its target's queue full.
+var errNoRoom = errors.New("saga: the queue of the guild's place is full")
+
+// sendBack puts a decided job into its source's queue, which has no limit of its own: it holds what was in flight anyway. Call it with mu held.
+func (r *relay) sendBack(dj decided) {
+	s := r.site(dj.job.source)
+	s.end.push(dj.job.tenant, dj, 0)
+	if s.ends < r.d.cfg.Workers {
+		s.ends++
+		r.spawn(func() { r.endAll(s) })
+	}
+}
+
+// applyAll is a worker: it decides jobs of one target until there are none.
+func (r *relay) applyAll(s *site) {
+	for {
+		r.mu.Lock()
+		jobs := s.apply.take(r.d.cfg.Batch)
+		if len(jobs) == 0 {
+			s.applies--
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+
+		verdicts := r.d.decide(r.ctx, s.place, jobs)
+
+		r.mu.Lock()
+		for i, j := range jobs {
+			r.sendBack(decided{j, verdicts[i]})
+		}
+		r.mu.Unlock()
+	}
+}
+
+// endBatch is the largest number of decided jobs that a worker takes at a time: a few full lists.
+const endBatch = 4 * maxList
+
+// endAll is a worker: it ends decided jobs of one source until there are none.
+func (r *relay) endAll(s *site) {
+	for {
+		r.mu.Lock()
+		done := s.end.take(endBatch)
+		if len(done) == 0 {
+			s.ends--
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+
+		t, err := tally{}, context.Cause(r.ctx)
+		if err == nil { // a cancelled relay leaves the rest to the next start
+			if t, err = r.d.finish(r.ctx, s.place, done); err != nil {
+				r.d.log.LogAttrs(r.ctx, slog.LevelWarn, "donations not ended, a poll will find them", slog.String("shard", s.place.String()), slog.Any("err", err))
+			}
+		}
+
+		r.mu.Lock()
+		for _, dj := range done {
+			delete(r.flying, flight{dj.job.tenant, dj.job.id})
+		}
+		if t.postponed > 0 {
+			r.pollSoon(s, r.d.cfg.RetryMin)
+		}
+		r.mu.Unlock()
+	}
+}
