@@ -145,6 +145,19 @@ func TestBucket_Q47_DebtIsBounded(t *testing.T) {
 	}
 }
 
+// A bound that is tighter than the debt there is drops all of a charge, and no more than that.
+func TestBucket_Q47_DebtBeyondTheBound(t *testing.T) {
+	t.Parallel()
+	b := newBucket(1, 5)
+	b.charge(epoch, 15, 2)
+	if got := b.charge(epoch, 3, 1); got != 3 {
+		t.Errorf("charge(3) beyond the bound dropped %d, want 3", got)
+	}
+	if _, wait := b.take(epoch); wait != 11*time.Second {
+		t.Errorf("next token in %v, want 11s as before", wait)
+	}
+}
+
 func TestBucket_Q49_Reprice(t *testing.T) {
 	t.Parallel()
 	t.Run("DebtAtTheNewRate", func(t *testing.T) {

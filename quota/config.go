@@ -17,7 +17,8 @@ type Config struct {
 	// Burst is the number of statements that a tenant at the default rate may start at once after a pause. It is the size of the
 	// token bucket, and never 0: a bucket without room would refuse everything for ever.
 	//
-	// Zero means max(1, ceil(Rate)). It has no effect while the rate is unlimited.
+	// Zero means max(1, ceil(Rate)). It has no effect while the rate is unlimited. A tenant with a rate of its own and no burst gets
+	// max(1, ceil(that rate)).
 	Burst int
 
 	// MaxConns is the number of permits that a tenant may hold at a time on one shard. Each stands for one connection.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -528,18 +529,34 @@ func TestAdmit_Q64_GrantThatComesTooLate(t *testing.T) {
 func TestAdmit_Q64_CancelRacesGrant(t *testing.T) {
 	t.Parallel()
 	rounds := 30_000
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		rounds = 3_000
 	}
 	q := newQuota(t, quota.Config{MaxConns: 1, MaxWait: time.Minute})
 	served := 0
-	for range rounds {
+	queued := func(n int) {
+		for q.Stats().Waiting < n {
+			runtime.Gosched()
+		}
+	}
+	for i := range rounds {
 		held := admit(t, q, "acme", "s1", none, 0)
 		ctx, cancel := context.WithCancel(context.Background())
 		first := start(ctx, q, "acme", "s1", none, 0)
+		queued(1)
 		next := start(context.Background(), q, "acme", "s1", none, 0)
-		go cancel()
-		go held.Release()
+		queued(2)
+		switch i % 3 {
+		case 0:
+			go cancel()
+			held.Release()
+		case 1:
+			go held.Release()
+			cancel()
+		case 2:
+			held.Release()
+			cancel() // the first is served and may not have looked
+		}
 		if a := <-first; a.err == nil {
 			served++
 			a.p.Release()
@@ -591,6 +608,29 @@ func TestAdmit_Q65_ExpiredWaitersAreSkipped(t *testing.T) {
 		}
 		p.Release()
 		settled(t, q, n+2)
+	})
+}
+
+// A waiter whose deadline has passed is skipped even before its ctx has noticed.
+func TestAdmit_Q65_DeadlineIsEnough(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuota(t, quota.Config{MaxConns: 1})
+		held := admit(t, q, "acme", "s1", none, 0)
+		late := start(forgetful{context.Background(), time.Now().Add(time.Second)}, q, "acme", "s1", none, 0)
+		synctest.Wait()
+		w := start(context.Background(), q, "acme", "s1", none, 0)
+		time.Sleep(time.Second)
+		held.Release()
+		synctest.Wait()
+		granted(t, w).Release()
+		if !pending(late) {
+			t.Fatalf("the late waiter has an answer: %+v", <-late)
+		}
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		exceeded(t, refused(t, late), quota.LimitWait)
+		settled(t, q, 3)
 	})
 }
 
@@ -676,7 +716,7 @@ func TestAdmit_Q67_NoLostWakeUp(t *testing.T) {
 	t.Run("Raced", func(t *testing.T) {
 		t.Parallel()
 		rounds := 30_000
-		if testing.Short() {
+		if testing.Short() || raceEnabled {
 			rounds = 3_000
 		}
 		q := newQuota(t, quota.Config{MaxConns: 1, MaxWait: time.Minute})
