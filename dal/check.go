@@ -119,6 +119,7 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 		}
 		if len(ix.Columns) == 0 || ix.Columns[0] != TenantColumn {
 			bad("lead it with tenant_id", "%s %s (%s) does not begin with tenant_id", what, ix.Name, strings.Join(ix.Columns, ", "))
+			continue
 		}
 		for _, c := range ix.Loose {
 			if ix.Primary || ix.Unique || c == TenantColumn {

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/tenantdal/tenantdal/dal"
+	"github.com/tenantdal/tenantdal/examples/guilddonation/internal/options"
+	"github.com/tenantdal/tenantdal/examples/guilddonation/internal/report"
+	"github.com/tenantdal/tenantdal/examples/guilddonation/internal/trace"
+	"github.com/tenantdal/tenantdal/migrations/schema"
+	"github.com/tenantdal/tenantdal/saga"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// workloadSeed makes the program's own workload, when no trace is given.
+const workloadSeed = 1
+
+// The notes that the program leaves in the control database.
+const (
+	noteTrace    = "guilddonation_trace"
+	noteShards   = "guilddonation_shards"
+	noteFinished = "guilddonation_finished"
+)
+
+// errUnfinished is the end of a run whose donations have not all ended, or whose items do not add up. The table has said why.
+var errUnfinished = errors.New("not all donations ended, or the items do not add up")
+
+// stopLimit bounds how long a stopped run waits for what is under way.
+const stopLimit = 5 * time.Second
+
+// job does the whole work.
+func job(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	opts, tr, err := input(args, stderr)
+	if err != nil {
+		return err
+	}
+	say := newProgress(stderr)
+	log := slog.New(tenant.NewLogHandler(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+
+	where, err := openFolder(opts, tr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, where.close()) }()
+
+	cluster, servers, err := deploy(ctx, opts, where.dir, tr, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, servers.stop()) }()
+	say.step("shards %s ready", opts.Shards)
+
+	cfg, err := config(cluster, tr, log)
+	if err != nil {
+		return err
+	}
+	if err := sameTrace(ctx, cfg, opts, tr); err != nil {
+		return err
+	}
+	if _, err := schema.Up(ctx, cfg, schema.Saga()); err != nil {
+		return err
+	}
+	store, err := dal.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
+	// A guild's shard that is away for long is waited for: the outcome depends on the trace alone.
+	donations, err := saga.NewDonations(store, saga.Config{VoidAfter: saga.Never})
+	if err != nil {
+		return err
+	}
+	j := &work{store: store, donations: donations, trace: tr, workers: opts.Workers, say: say}
+
+	finished, err := j.finished(ctx)
+	if err != nil {
+		return err
+	}
+	var sent int
+	var took time.Duration
+	if !finished {
+		sent, took, err = j.donate(ctx)
+		if err != nil {
+			return j.stopped(context.WithoutCancel(ctx), err)
+		}
+	}
+	rep, accounts, err := j.collect(ctx)
+	if err != nil {
+		return err
+	}
+	if rep.Pending == 0 && !finished {
+		if err := j.note(ctx, noteFinished, "1"); err != nil {
+			return err
+		}
+	}
+	return finish(opts, tr, rep, accounts, report.Run{Tenants: declared(tr), Sent: sent, Elapsed: took}, stdout, stderr)
+}
+
+// input reads the command line and the whole trace.
+func input(args []string, stderr io.Writer) (options.Options, *trace.Trace, error) {
+	opts, err := options.Parse(args, stderr)
+	if err != nil {
+		return opts, nil, err
+	}
+	if opts.Report != "" {
+		if err := report.CheckPath(opts.Report); err != nil {
+			return opts, nil, &options.UsageError{Flag: "report", Reason: err.Error()}
+		}
+	}
+	if opts.Trace == "" {
+		return opts, trace.Generate(workloadSeed, trace.Workload{}), nil
+	}
+	tr, err := trace.ReadFile(opts.Trace)
+	if err != nil {
+		return opts, nil, err
+	}
+	return opts, tr, fits(opts.Trace, tr)
+}
+
+// maxText is the width of the key columns.
+const maxText = 255
+
+// fits refuses setup lines whose texts no column holds; in donate lines they are outcomes.
+func fits(file string, tr *trace.Trace) error {
+	for _, l := range tr.Setup {
+		for field, v := range map[string]string{"guild": l.Guild, "player": l.Player, "item": l.Item} {
+			if len(v) > maxText {
+				return &trace.LineError{File: file, Line: l.No, Field: field, Reason: fmt.Sprintf("has %d bytes, want at most %d", len(v), maxText)}
+			}
+		}
+	}
+	return nil
+}
+
+// config describes the store: the trace's tenants, the saga's tables.
+func config(cluster dal.Cluster, tr *trace.Trace, log *slog.Logger) (dal.Config, error) {
+	tenants := make([]tenant.Tenant, len(tr.Tenants))
+	for i, t := range tr.Tenants {
+		tenants[i] = tenant.Tenant{ID: t.ID, Model: t.Model}
+		if t.Model == tenant.OwnDatabase {
+			for n := 1; n <= min(2, len(cluster.Shards)); n++ { // two shards of its own, where there are two at all
+				tenants[i].Placement.Shards = append(tenants[i].Placement.Shards, tenant.ShardName(t.ID, n))
+			}
+		}
+	}
+	registry, err := tenant.NewStatic(tenants...)
+	if err != nil {
+		return dal.Config{}, err
+	}
+	return dal.Config{Cluster: cluster, Registry: registry, Tables: saga.Tables(), Logger: log}, nil
+}
+
+// sameTrace refuses databases that another trace was run on, before anything is written to them.
+func sameTrace(ctx context.Context, cfg dal.Config, opts options.Options, tr *trace.Trace) error {
+	store, err := dal.Open(ctx, cfg)
+	if err != nil {
+		if errors.Is(err, dal.ErrNotMigrated) || opts.Shards.Kind != options.URLs {
+			return nil // nothing there yet, or schema.Up will say what is wrong
+		}
+		return err
+	}
+	defer func() { _ = store.Close(context.WithoutCancel(ctx)) }()
+	for name, want := range map[string]string{noteTrace: hash(tr), noteShards: opts.Shards.String()} {
+		got, found, err := store.Note(system(ctx), name)
+		if err != nil {
+			return err
+		}
+		if found && got != want {
+			return &options.UsageError{Flag: "shards", Reason: "these databases hold a run of another trace or of other shards"}
+		}
+	}
+	return nil
+}
+
+func hash(tr *trace.Trace) string { return hex.EncodeToString(tr.SHA256[:]) }
+
+// system is the scope of everything that the program does for all tenants.
+func system(ctx context.Context) context.Context {
+	return tenant.System(ctx, "guilddonation: the whole trace", saga.TableNames()...)
+}
+
+// work is one run over an open store.
+type work struct {
+	store     *dal.Store
+	donations *saga.Donations
+	trace     *trace.Trace
+	workers   int
+	say       *progress
+}
+
+// finished reports whether an earlier run ended, and otherwise writes down which trace this one is.
+func (w *work) finished(ctx context.Context) (bool, error) {
+	_, done, err := w.store.Note(system(ctx), noteFinished)
+	if err != nil || done {
+		return done, err
+	}
+	return false, w.note(ctx, noteTrace, hash(w.trace))
+}
+
+func (w *work) note(ctx context.Context, name, value string) error {
+	return w.store.SetNote(system(ctx), name, value)
+}
+
+// stopped ends a run that was interrupted or failed: it says what is left.
+func (w *work) stopped(ctx context.Context, cause error) error {
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	open, err := w.open(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; the pending donations could not be counted: %w", cause, err)
+	}
+	w.say.step("stopped: %d donations are pending; run again on the same -dir to end them", open)
+	return cause
+}
+
+// declared returns the trace's tenants for the table.
+func declared(tr *trace.Trace) []report.Tenant {
+	all := make([]report.Tenant, len(tr.Tenants))
+	for i, t := range tr.Tenants {
+		all[i] = report.Tenant{ID: string(t.ID), Model: t.Model.String()}
+	}
+	return all
+}
+
+// finish writes report and table, and judges the run.
+func finish(opts options.Options, tr *trace.Trace, rep *report.Report, accounts []report.Conservation, run report.Run, stdout, stderr io.Writer) error {
+	if opts.Report != "" {
+		if err := report.WriteFile(opts.Report, rep); err != nil {
+			return err
+		}
+	}
+	summary := report.NewSummary(rep, accounts, run)
+	write := summary.WriteText
+	if opts.JSON {
+		write = summary.WriteJSON
+	}
+	if err := write(stdout); err != nil {
+		return err
+	}
+	if opts.Trace == "" {
+		if wrong := report.Compare(trace.Expect(tr), rep); len(wrong) > 0 {
+			for _, line := range wrong[:min(10, len(wrong))] {
+				fmt.Fprintln(stderr, line)
+			}
+			return fmt.Errorf("%d outcomes or balances differ from what the workload must give", len(wrong))
+		}
+		fmt.Fprintln(stderr, "the workload's outcomes and balances are what they must be")
+	}
+	if !rep.Conserved || rep.Pending != 0 {
+		return errUnfinished
+	}
+	return nil
+}
