@@ -24,7 +24,8 @@ type Config struct {
 	VirtualNodes int
 	// Quota holds the defaults of the tenants' limits.
 	Quota quota.Config
-	// MaxOpen is the largest number of connections to one place. A tenant's permits never exceed it. Zero means 16.
+	// MaxOpen is the largest number of connections to one place that tenants can take together; the library has 4 more for itself. A tenant's
+	// permits never exceed it. Zero means 16. On SQLite it counts readers; there is one writer.
 	MaxOpen int
 	// ConnMaxLifetime is how long a MySQL connection is used. Zero means 3 minutes.
 	ConnMaxLifetime time.Duration

@@ -27,14 +27,26 @@ type database struct {
 	gorm    *gorm.DB
 	writer  *wire.Pool // SQLite: one connection; MySQL: the only pool
 	reader  *wire.Pool // SQLite alone
-	maxOpen int
+	maxOpen int        // connections that tenants can take; systemConns more are the library's
+	lanes   lanes
+}
+
+// systemConns is how many connections of each place are the library's own: a tenant at its limit never stops its own refunds.
+const systemConns = 4
+
+// lanes names the queues of a place in quota.
+type lanes struct{ pool, writer, system string }
+
+func lanesOf(p Place) lanes {
+	name := p.String()
+	return lanes{pool: "pool of " + name, writer: "writer of " + name, system: "system of " + name}
 }
 
 var serverVersion = wire.RegisterSystem("dal/server version", "SELECT VERSION()", wire.Schema)
 
 // openDatabase opens the pools of a place. It sends one statement, the server's version.
 func (s *Store) openDatabase(ctx context.Context, p Place, e Endpoint) (*database, error) {
-	db := &database{store: s, place: p, dialect: e.Dialect, maxOpen: s.cfg.MaxOpen}
+	db := &database{store: s, place: p, dialect: e.Dialect, maxOpen: s.cfg.MaxOpen, lanes: lanesOf(p)}
 	opts := wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer}
 	mariaDB := false
 	var err error
@@ -67,7 +79,7 @@ func (db *database) openSQLite(ctx context.Context, e Endpoint, synchronous stri
 	if db.reader, err = wire.OpenSQLite(file, opts); err != nil {
 		return err
 	}
-	limit(db.reader, db.maxOpen, 0)
+	limit(db.reader, db.maxOpen+systemConns, 0)
 	return db.writer.PingContext(ctx)
 }
 
@@ -75,7 +87,7 @@ func (db *database) openMySQL(ctx context.Context, e Endpoint, lifetime time.Dur
 	if db.writer, err = wire.OpenMySQL(e.MySQLConfig(), opts); err != nil {
 		return false, err
 	}
-	limit(db.writer, db.maxOpen, lifetime)
+	limit(db.writer, db.maxOpen+systemConns, lifetime)
 	var version string
 	row := db.writer.QueryRowContext(wire.With(ctx, wire.Mark{Kind: wire.Library, Stmt: serverVersion}), serverVersion.Text())
 	if err := row.Scan(&version); err != nil {
@@ -100,7 +112,7 @@ func limit(p *wire.Pool, open int, lifetime time.Duration) {
 
 // openOver opens a place over a connector of the caller's, with no statement sent.
 func (s *Store) openOver(p Place, d Dialect, inner driver.Connector) (*database, error) {
-	db := &database{store: s, place: p, dialect: d, maxOpen: s.cfg.MaxOpen}
+	db := &database{store: s, place: p, dialect: d, maxOpen: s.cfg.MaxOpen, lanes: lanesOf(p)}
 	db.writer = wire.NewPool(inner, wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer})
 	if err := db.openGorm(false); err != nil {
 		return nil, errors.Join(err, db.close())
@@ -139,35 +151,39 @@ func (db *database) sql(write bool) *sql.DB {
 	return db.reader.DB
 }
 
-// tenantPermit admits a statement of a tenant: rate, then its share of the connections, then the writer's turn.
+// tenantPermit admits a statement of a tenant: its rate, its share of the connections, then the queue for the pool itself.
 func (db *database) tenantPermit(ctx context.Context, t tenant.Tenant, write bool) (wire.Permit, error) {
 	p, err := db.store.quota.Admit(ctx, t.ID, string(db.place.Shard), t.Limits, db.maxOpen)
 	if err != nil {
 		return nil, err
 	}
-	return db.withWriter(ctx, p, write)
+	if write && db.reader != nil {
+		return db.then(ctx, p, db.lanes.writer, 1)
+	}
+	return db.then(ctx, p, db.lanes.pool, db.maxOpen)
 }
 
-// systemPermit admits the library's own statement to its lane.
+// systemPermit admits the library's own statement, to connections that no tenant can take.
 func (db *database) systemPermit(ctx context.Context, write bool) (wire.Permit, error) {
-	p, err := db.store.quota.SystemAdmit(ctx, db.place.String(), db.maxOpen, 0)
+	p, err := db.store.quota.SystemAdmit(ctx, db.lanes.system, systemConns, 0)
 	if err != nil {
 		return nil, err
 	}
-	return db.withWriter(ctx, p, write)
-}
-
-// withWriter adds the turn at SQLite's one writing connection, so that its queue is first come, first served and bounded like every other.
-func (db *database) withWriter(ctx context.Context, p wire.Permit, write bool) (wire.Permit, error) {
 	if !write || db.reader == nil {
 		return p, nil
 	}
-	w, err := db.store.quota.SystemAdmit(ctx, "writer of "+db.place.String(), 1, 0)
+	return db.then(ctx, p, db.lanes.writer, 1)
+}
+
+// then adds a place in one of the pool's own queues, so that waiting for a connection is first come, first served and bounded, over all tenants:
+// database/sql itself wakes its waiters at random, and waits as long as the context lasts.
+func (db *database) then(ctx context.Context, p wire.Permit, lane string, size int) (wire.Permit, error) {
+	next, err := db.store.quota.SystemAdmit(ctx, lane, size, 0)
 	if err != nil {
 		p.Release()
 		return nil, err
 	}
-	return permits{p, w}, nil
+	return permits{p, next}, nil
 }
 
 // permits are held and released together.

@@ -208,7 +208,7 @@ func TestDir_SecondRunReadsOnlyAndATamperedBagIsSeen(t *testing.T) {
 	if rep := readReport(t, file); code != 1 || rep.Conserved {
 		t.Errorf("a bag changed by hand: exit %d, conserved %v", code, rep.Conserved)
 	}
-	if !strings.Contains(stdout, "conserved: no") {
+	if !strings.Contains(stdout, "conserved: NO") {
 		t.Errorf("the table does not say so:\n%s", stdout)
 	}
 }
