@@ -1,6 +1,22 @@
-// Package testutil helps to test code that is built on tenantdal: real servers that a test starts for itself, and the checks
-// that go with them. It is public, so that services can use it in their own tests; no other package of tenantdal imports it
+// Package testutil helps to test code that is built on tenantdal: a store without a database, stores over temporary files, real
+// servers that a test starts for itself, and the checks that go with them. It is public, so that services can use it in their own tests; no other package of tenantdal imports it
 // outside tests and examples.
+//
+// # A store without a database
+//
+// [NewMockStore] gives a service's unit tests a store in which a sqlmock stands behind each shard. The exact SQL is part of the
+// test, and a statement that is not bound to its tenant fails it.
+//
+//	m := testutil.NewMockStore(t, []dal.Table{dal.Tenant[Item]("player", "player_id")})
+//	m.On("acme", dal.Key("player", "7")).ExpectQuery("SELECT * FROM `items` WHERE `items`.`tenant_id` = ?").
+//		WithArgs("acme").WillReturnRows(sqlmock.NewRows([]string{"id", "name"}).AddRow(1, "sword"))
+//	service := NewService(m.Store)
+//
+// # Stores over SQLite files
+//
+// [NewSQLiteStore] gives a store over real databases that need nothing but Go, with the schema made by package schema.
+//
+//	store := testutil.NewSQLiteStore(t, dal.Config{Tables: tables}, schema.Set{Name: "game", FS: files})
 //
 // # MariaDB servers
 //
