@@ -22,8 +22,8 @@ type ReconcileReport struct {
 	Ended
 	// Open is what is still open in each place: those whose guild's place is away, those that came meanwhile, and the quarantined.
 	Open []Backlog
-	// Quarantined lists what only [Donations.Replay] moves on.
-	Quarantined []QuarantinedDonation
+	// Quarantine lists what only [Donations.Replay] moves on.
+	Quarantine []QuarantinedDonation
 	// Alarms lists credits that no donation accounts for, sorted by tenant and id. Nothing is changed about them.
 	Alarms []Alarm
 }
@@ -68,7 +68,7 @@ func (d *Donations) Reconcile(ctx context.Context) (ReconcileReport, error) {
 	errs := []error{err}
 	rep.Alarms, err = d.audit(ctx)
 	errs = append(errs, err)
-	rep.Quarantined, err = d.Quarantined(ctx)
+	rep.Quarantine, err = d.Quarantined(ctx)
 	errs = append(errs, err)
 	rep.Open, err = d.Pending(ctx)
 	return rep, errors.Join(append(errs, err)...)
