@@ -15,13 +15,16 @@ COMPILER_PACKAGES := gcc libc6-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help test test-deps vet lint fmt fuzz demo
+.PHONY: help test test-long test-deps vet lint fmt fuzz demo
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: test-deps vet lint ## Everything that CI checks: vet, lint, all tests with the race detector and real MariaDB servers
 	TENANTDAL_REQUIRE_MARIADB=1 $(GO) test -race -count=1 -timeout 25m ./...
+
+test-long: test-deps ## All tests without the race detector, the long ones that are left out under it included
+	TENANTDAL_REQUIRE_MARIADB=1 $(GO) test -count=1 -timeout 60m ./...
 
 test-deps: ## Install what the tests need and the machine lacks (Debian, Ubuntu; as root or with passwordless sudo)
 	@set -eu; \
@@ -62,7 +65,8 @@ fmt: ## Format the code with gofumpt, in the version of the pinned golangci-lint
 fuzz: ## Run every fuzz target for FUZZTIME (30s) each
 	@set -eu; \
 	for package in $$($(GO) list ./...); do \
-		for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
+		list=$$($(GO) test -list '^Fuzz' "$$package"); \
+		for target in $$(echo "$$list" | grep '^Fuzz' || true); do \
 			echo "fuzz: $$target in $$package for $(FUZZTIME)"; \
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
 		done; \
