@@ -190,7 +190,7 @@ func (db *database) inspect(ctx context.Context, name string) (shape, error) {
 
 // each runs one of the constants above and calls scan for each row.
 func (db *database) each(ctx context.Context, st *wire.Statement, arg string, scan func(rows *sql.Rows) error) error {
-	rows, err := db.sql(false).QueryContext(wire.With(ctx, wire.Mark{Kind: wire.Library, Stmt: st}), st.Text(), arg)
+	rows, err := db.sql(false).QueryContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: st}), st.Text(), arg)
 	if err != nil {
 		return err
 	}

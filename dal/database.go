@@ -89,7 +89,7 @@ func (db *database) openMySQL(ctx context.Context, e Endpoint, lifetime time.Dur
 	}
 	limit(db.writer, db.maxOpen+systemConns, lifetime)
 	var version string
-	row := db.writer.QueryRowContext(wire.With(ctx, wire.Mark{Kind: wire.Library, Stmt: serverVersion}), serverVersion.Text())
+	row := db.writer.QueryRowContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: serverVersion}), serverVersion.Text())
 	if err := row.Scan(&version); err != nil {
 		return false, notMigratedOr(err, db.place)
 	}

@@ -78,10 +78,10 @@ func gameTables() []dal.Table {
 
 // recorder notes every operation that leaves, and breaks the ones it is told to.
 type recorder struct {
-	mu    sync.Mutex
-	texts []string
-	args  [][]driver.NamedValue
-	fail  func(wire.Event) error
+	mu     sync.Mutex
+	texts  []string
+	begins int
+	fail   func(wire.Event) error
 }
 
 func (r *recorder) Before(_ context.Context, e wire.Event) error {
@@ -92,21 +92,30 @@ func (r *recorder) Before(_ context.Context, e wire.Event) error {
 			return err
 		}
 	}
-	if e.Op == "exec" || e.Op == "query" {
+	switch e.Op {
+	case "exec", "query":
 		r.texts = append(r.texts, e.Text)
-		r.args = append(r.args, e.Args)
+	case "begin":
+		r.begins++
 	}
 	return nil
 }
 
 func (r *recorder) After(context.Context, wire.Event, error) {}
 
+// begun returns the number of transactions begun since the last take.
+func (r *recorder) begun() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begins
+}
+
 // take returns the texts since the last call.
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.texts
-	r.texts, r.args = nil, nil
+	r.texts, r.begins = nil, 0
 	return out
 }
 

@@ -51,7 +51,7 @@ func (l *Library) admit(ctx context.Context, st *wire.Statement, args []any, wri
 	if err != nil {
 		return ctx, nil, err
 	}
-	return wire.With(ctx, wire.Mark{Kind: wire.Library, Tenant: id, Stmt: st, Text: st.Text(), Permit: permit, Write: write}), permit, nil
+	return wire.With(ctx, &wire.Mark{Kind: wire.Library, Tenant: id, Stmt: st, Text: st.Text(), Permit: permit, Write: write}), permit, nil
 }
 
 // scopeOf demands a tenant's context for a tenant's constant, with the same tenant in its arguments, and a system scope for a system constant.
@@ -115,7 +115,7 @@ func (l *Library) Tx(ctx context.Context, fn func(tx *LibraryTx) error) error {
 	}
 	defer permit.Release()
 	id, _ := tenant.FromContext(ctx)
-	inner, err := l.db.sql(true).BeginTx(wire.With(ctx, wire.Mark{Kind: wire.Control, Tenant: id, Permit: permit}), nil)
+	inner, err := l.db.sql(true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: id, Permit: permit}), nil)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (t *LibraryTx) mark(ctx context.Context, st *wire.Statement, args []any) (c
 	if err != nil {
 		return ctx, t.note(err)
 	}
-	return wire.With(ctx, wire.Mark{Kind: wire.Library, Tenant: id, Stmt: st, Text: st.Text(), Write: true}), nil
+	return wire.With(ctx, &wire.Mark{Kind: wire.Library, Tenant: id, Stmt: st, Text: st.Text(), Write: true}), nil
 }
 
 func (t *LibraryTx) note(err error) error {

@@ -55,6 +55,12 @@ func (p *pool) admit(ctx context.Context, op, text string, write bool) (context.
 	return ctx, m, p.db.sql(write), nil
 }
 
+// ended spends the mark of a statement that was sent, and drops the call's hold on the permit; the connection keeps its own.
+func ended(m *wire.Mark) {
+	m.Spend()
+	m.Permit.Release()
+}
+
 func (p *pool) permit(ctx context.Context, write bool) (wire.Permit, error) {
 	if p.bypass != nil {
 		return p.db.systemPermit(ctx, write)
@@ -76,7 +82,7 @@ func (p *pool) ExecContext(ctx context.Context, text string, args ...any) (sql.R
 	if err != nil {
 		return nil, err
 	}
-	defer m.Permit.Release()
+	defer ended(m)
 	return db.ExecContext(ctx, text, args...)
 }
 
@@ -86,7 +92,7 @@ func (p *pool) QueryContext(ctx context.Context, text string, args ...any) (*sql
 	if err != nil {
 		return nil, err
 	}
-	defer m.Permit.Release()
+	defer ended(m)
 	return db.QueryContext(ctx, text, args...)
 }
 
@@ -96,7 +102,7 @@ func (p *pool) QueryRowContext(ctx context.Context, text string, args ...any) *s
 	if err != nil {
 		return errorRow(err)
 	}
-	defer m.Permit.Release()
+	defer ended(m)
 	return db.QueryRowContext(ctx, text, args...)
 }
 
@@ -121,7 +127,7 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 		return nil, err
 	}
 	defer permit.Release()
-	inner, err := p.db.sql(true).BeginTx(wire.With(ctx, wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
+	inner, err := p.db.sql(true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -183,27 +189,33 @@ func (t *txPool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
 
 // ExecContext sends a marked statement.
 func (t *txPool) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
-	if _, err := wire.Admit(ctx, string(t.db.place.Shard), "exec", text); err != nil {
+	m, err := wire.Admit(ctx, string(t.db.place.Shard), "exec", text)
+	if err != nil {
 		return nil, err
 	}
+	defer m.Spend()
 	t.charge()
 	return t.tx.ExecContext(ctx, text, args...)
 }
 
 // QueryContext sends a marked statement.
 func (t *txPool) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	if _, err := wire.Admit(ctx, string(t.db.place.Shard), "query", text); err != nil {
+	m, err := wire.Admit(ctx, string(t.db.place.Shard), "query", text)
+	if err != nil {
 		return nil, err
 	}
+	defer m.Spend()
 	t.charge()
 	return t.tx.QueryContext(ctx, text, args...)
 }
 
 // QueryRowContext sends a marked statement.
 func (t *txPool) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
-	if _, err := wire.Admit(ctx, string(t.db.place.Shard), "query", text); err != nil {
+	m, err := wire.Admit(ctx, string(t.db.place.Shard), "query", text)
+	if err != nil {
 		return errorRow(err)
 	}
+	defer m.Spend()
 	t.charge()
 	return t.tx.QueryRowContext(ctx, text, args...)
 }
@@ -234,7 +246,7 @@ func (t *txPool) savepoint(ctx context.Context, verb, name string) error {
 		return &ShapeError{Shape: "savepoint name", Hint: "use letters, digits and _"}
 	}
 	text := verb + " " + name
-	_, err := t.tx.ExecContext(wire.With(ctx, wire.Mark{Kind: wire.Control, Tenant: t.tenant.ID, Text: text}), text)
+	_, err := t.tx.ExecContext(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: t.tenant.ID, Text: text}), text)
 	return err
 }
 

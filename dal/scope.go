@@ -56,6 +56,20 @@ func registerScope(db *gorm.DB) error {
 			return err
 		}
 	}
+	// A write's shape is judged before gorm begins its transaction, so that a refused one costs no connection; hooks may change the statement, so it is
+	// judged again when it is sent.
+	for _, p := range []struct {
+		verb     verb
+		register func(name string, fn func(*gorm.DB)) error
+	}{
+		{verbCreate, cb.Create().Before("gorm:begin_transaction").Register},
+		{verbUpdate, cb.Update().Before("gorm:begin_transaction").Register},
+		{verbDelete, cb.Delete().Before("gorm:begin_transaction").Register},
+	} {
+		if err := p.register("tenantdal:judge", func(db *gorm.DB) { judgeEarly(db, p.verb) }); err != nil {
+			return err
+		}
+	}
 	// Associations are saved by statements of their own, with upserts: refused before anything is written.
 	for _, p := range []struct {
 		name string
@@ -75,6 +89,29 @@ func registerScope(db *gorm.DB) error {
 		}
 	}
 	return nil
+}
+
+// judgeEarly refuses a write before anything is begun for it.
+func judgeEarly(db *gorm.DB, v verb) {
+	if db.Error != nil {
+		return
+	}
+	b, err := bindingOf(db)
+	if err == nil {
+		err = b.matches(db.Statement.Context)
+	}
+	var t *table
+	if err == nil {
+		t, err = b.judge(db.Statement, v)
+	}
+	if err == nil && v == verbUpdate {
+		err = b.assignable(db.Statement, t)
+	}
+	if err != nil {
+		_ = db.AddError(err)
+		return
+	}
+	refuseAssociations(db)
 }
 
 // bindingOf returns the handle's binding.
@@ -119,7 +156,7 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	if b.bypass != nil {
 		kind = wire.Bypass
 	}
-	stmt.Context = wire.With(ctx, wire.Mark{Kind: kind, Tenant: b.tenant.ID, Text: stmt.SQL.String(), Write: v >= verbCreate, Try: b.try})
+	stmt.Context = wire.With(ctx, &wire.Mark{Kind: kind, Tenant: b.tenant.ID, Text: stmt.SQL.String(), Write: v >= verbCreate, Try: b.try})
 	defer func() { stmt.Context = ctx }()
 	send(db)
 }
@@ -385,6 +422,10 @@ func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (claus
 				continue
 			}
 			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
+		case t.shardKey != nil && f.DBName == t.shardKey.DBName && stmt.Dest == stmt.Model:
+			// A whole row is written back: its shard key says which row, it does not change it.
+			stmt.AddClause(clause.Where{Exprs: []clause.Expression{clause.Eq{Column: clause.Column{Table: clause.CurrentTable, Name: f.DBName}, Value: a.Value}}})
+			continue
 		case f.PrimaryKey, t.shardKey != nil && f.DBName == t.shardKey.DBName:
 			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
 		}

@@ -3,11 +3,14 @@ package dal_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
 
 	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/internal/wire"
@@ -213,6 +216,83 @@ func TestScope_T21_OwnerAndKeysAreImmutable(t *testing.T) {
 	}
 	if text := g.scopedText(t, "users"); strings.Count(text, "tenant_id") != 1 {
 		t.Errorf("tenant_id is assigned: %s", text)
+	}
+}
+
+func TestScope_WholeRowIsWrittenBack(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	g.seed(t)
+	before := g.dump(t, "b")
+	var u User
+	if err := g.player(g.a).First(&u, 2).Error; err != nil {
+		t.Fatal(err)
+	}
+	g.rec.take()
+	u.Gold = 77
+	if res := g.player(g.a).Updates(&u); res.Error != nil || res.RowsAffected != 1 {
+		t.Errorf("%d rows, %v", res.RowsAffected, res.Error)
+	}
+	if text := g.scopedText(t, "users"); !strings.Contains(text, "`users`.`player_id` = ?") || strings.Contains(text, "`player_id`=?") {
+		t.Errorf("the shard key is no condition, or assigned: %s", text)
+	}
+	u.PlayerID = "8"
+	if res := g.player(g.a).Updates(&u); res.RowsAffected != 0 {
+		t.Errorf("a row changed its shard key: %d, %v", res.RowsAffected, res.Error)
+	}
+	if n := g.count(t, "SELECT COUNT(*) FROM users WHERE player_id = '7' AND gold = 77 AND tenant_id = 'a'"); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+	if after := g.dump(t, "b"); after != before {
+		t.Errorf("tenant b changed:\n%s", after)
+	}
+}
+
+// spy keeps the context of the statement that reads it.
+type spy struct{ Seen context.Context }
+
+// Spied has a field whose serializer sees the statement's context.
+type Spied struct {
+	dal.Model
+	PlayerID string
+	Note     string `gorm:"serializer:spy"`
+}
+
+var spied = &spy{}
+
+func (*spy) Scan(ctx context.Context, field *schema.Field, dst reflect.Value, v any) error {
+	spied.Seen = ctx
+	return field.Set(ctx, dst, fmt.Sprint(v))
+}
+
+func (*spy) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v any) (any, error) {
+	return v, nil
+}
+
+func TestScope_MarkIsWorthNothingAfterItsStatement(t *testing.T) {
+	schema.RegisterSerializer("spy", spied) // before any parallel test parses a model
+	g := newGame(t, func(c *dal.Config, _ *[]tenant.Tenant) {
+		c.Tables = append(c.Tables, dal.Tenant[Spied]("player", "player_id"))
+	})
+	for _, s := range g.shards {
+		if _, err := g.raw[s].Exec("CREATE TABLE spieds (tenant_id TEXT NOT NULL, id INTEGER NOT NULL, player_id TEXT NOT NULL, note TEXT, created_at DATETIME, updated_at DATETIME, PRIMARY KEY (tenant_id, id))"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.player(g.a).Create(&Spied{PlayerID: "7", Note: "x"}).Error; err != nil {
+		t.Fatal(err)
+	}
+	g.rec.take()
+	if err := g.player(g.a).Find(&[]Spied{}).Error; err != nil || spied.Seen == nil {
+		t.Fatalf("the serializer saw no context: %v", err)
+	}
+	text := g.rec.take()[0]
+	db, err := g.player(g.a).DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.QueryContext(spied.Seen, text, "b"); !errors.Is(err, wire.ErrUnmarked) {
+		t.Errorf("the text was sent again for tenant b: %v", err)
 	}
 }
 
@@ -455,7 +535,13 @@ func TestScope_ShapesRefused(t *testing.T) {
 	}
 	before := g.dump(t, "a") + g.dump(t, "b")
 	for name, run := range shapes {
-		t.Run(name, func(t *testing.T) { g.refusedAs(t, run(), dal.ErrShape) })
+		t.Run(name, func(t *testing.T) {
+			err := run()
+			if n := g.rec.begun(); n != 0 && name != "map create" {
+				t.Errorf("%d transactions were begun for it", n)
+			}
+			g.refusedAs(t, err, dal.ErrShape)
+		})
 	}
 	if after := g.dump(t, "a") + g.dump(t, "b"); after != before {
 		t.Errorf("rows changed:\n%s", after)

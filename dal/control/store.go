@@ -79,7 +79,7 @@ func query(ctx context.Context, q querier, st *wire.Statement, args []any, scan 
 }
 
 func library(ctx context.Context, st *wire.Statement) context.Context {
-	return wire.With(ctx, wire.Mark{Kind: wire.Library, Stmt: st, Text: st.Text()})
+	return wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: st, Text: st.Text()})
 }
 
 // tx runs fn in a transaction, again when it lost to another one. fn must be repeatable.
@@ -97,7 +97,7 @@ func (s *Store) tx(ctx context.Context, op string, fn func(tx *sql.Tx) error) er
 }
 
 func (s *Store) once(ctx context.Context, fn func(tx *sql.Tx) error) error {
-	tx, err := s.pool.BeginTx(wire.With(ctx, wire.Mark{Kind: wire.Control}), nil)
+	tx, err := s.pool.BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control}), nil)
 	if err != nil {
 		return err
 	}

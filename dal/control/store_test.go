@@ -93,7 +93,7 @@ func (b bench) edit(t *testing.T, text string, args ...any) {
 }
 
 func migrator(ctx context.Context) context.Context {
-	return wire.With(ctx, wire.Mark{Kind: wire.Migration})
+	return wire.With(ctx, &wire.Mark{Kind: wire.Migration})
 }
 
 var (

@@ -206,7 +206,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	}
 	c.inTx, c.poisoned = true, nil
 	c.owner.count.begins.Add(1)
-	return &tx{inner: inner, conn: c, ctx: ctx, mark: *m}, nil
+	return &tx{inner: inner, conn: c, ctx: ctx, mark: m}, nil
 }
 
 // Ping asks the server for a sign of life. It sends no statement of a caller's.
@@ -261,7 +261,7 @@ type tx struct {
 	inner driver.Tx
 	conn  *conn
 	ctx   context.Context // captured at BEGIN: Commit and Rollback get none
-	mark  Mark
+	mark  *Mark
 }
 
 // Commit commits, or rolls back and returns [ErrPoisoned].
@@ -274,7 +274,7 @@ func (t *tx) Commit() error {
 		}
 		return err
 	}
-	err := c.send(t.ctx, &t.mark, "commit", "", nil, t.inner.Commit)
+	err := c.send(t.ctx, t.mark, "commit", "", nil, t.inner.Commit)
 	c.inTx, c.poisoned = false, nil
 	if err == nil {
 		c.owner.count.commits.Add(1)
@@ -285,7 +285,7 @@ func (t *tx) Commit() error {
 // Rollback rolls back.
 func (t *tx) Rollback() error {
 	c := t.conn
-	err := c.send(t.ctx, &t.mark, "rollback", "", nil, t.inner.Rollback)
+	err := c.send(t.ctx, t.mark, "rollback", "", nil, t.inner.Rollback)
 	c.inTx, c.poisoned = false, nil
 	c.owner.count.rollbacks.Add(1)
 	return err

@@ -2,7 +2,7 @@
 //
 //	connector := wire.NewConnector(inner, wire.Options{Shard: "s1"})
 //	pool := sql.OpenDB(connector)
-//	ctx = wire.With(ctx, wire.Mark{Kind: wire.Scoped, Tenant: id, Text: text})
+//	ctx = wire.With(ctx, &wire.Mark{Kind: wire.Scoped, Tenant: id, Text: text})
 //	rows, err := pool.QueryContext(ctx, text, args...)
 //
 // A statement leaves only when its context carries a [Mark] for exactly that text. Marks are made by dal's callbacks once the tenant is in

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/tenantdal/tenantdal/tenant"
 )
@@ -38,27 +39,37 @@ type Mark struct {
 	Permit Permit     // held by the call; the connection that serves it retains it
 	// Try takes a permit without waiting when the connection has none, as on a connection taken out by gorm's Connection. Nil: none is needed.
 	Try func() (Permit, error)
+
+	spent atomic.Bool // its statement was sent: the mark is worth nothing any more
 }
 
 type markKey struct{}
 
-// markContext carries a mark and nothing else: one allocation a statement.
+// markContext carries a mark and nothing else.
 type markContext struct {
 	context.Context
-	mark Mark
+	mark *Mark
 }
 
 // Value answers for the mark and passes every other key on.
 func (c *markContext) Value(key any) any {
 	if key == (markKey{}) {
-		return &c.mark
+		return c.mark
 	}
 	return c.Context.Value(key)
 }
 
-// With returns a context under which m's statement may leave. The caller keeps it for that one statement and drops it right after.
-func With(ctx context.Context, m Mark) context.Context {
+// With returns a context under which m's statement may leave, once: see [Mark.Spend].
+func With(ctx context.Context, m *Mark) context.Context {
 	return &markContext{Context: ctx, mark: m}
+}
+
+// Spend makes the mark worth nothing. Whoever sent the statement calls it as soon as the call has returned: code of the caller's that runs while the
+// rows are read sees the context, and must not send the text again with other values. A migrator's mark is never spent.
+func (m *Mark) Spend() {
+	if m.Kind != Migration {
+		m.spent.Store(true)
+	}
 }
 
 // From returns the mark that ctx carries, or nil. The pool that serves the statement puts its permit into it.
@@ -83,6 +94,8 @@ func (m *Mark) admits(text string) string {
 		return "the context carries no mark"
 	case m.Kind == Migration:
 		return ""
+	case m.spent.Load():
+		return "the context's mark was used for a statement before"
 	case m.Kind == Control:
 		if m.Text == text {
 			return ""

@@ -50,7 +50,7 @@ func sqlitePool(tb testing.TB, opts wire.Options) *wire.Pool {
 			tb.Error(err)
 		}
 	})
-	ddl := wire.With(tb.Context(), wire.Mark{Kind: wire.Migration})
+	ddl := wire.With(tb.Context(), &wire.Mark{Kind: wire.Migration})
 	for _, text := range []string{"CREATE TABLE items (tenant_id TEXT NOT NULL, qty INTEGER NOT NULL CHECK (qty >= 0), PRIMARY KEY (tenant_id))", "INSERT INTO items VALUES ('a', 5)"} {
 		if _, err := p.ExecContext(ddl, text); err != nil {
 			tb.Fatal(err)
@@ -60,11 +60,11 @@ func sqlitePool(tb testing.TB, opts wire.Options) *wire.Pool {
 }
 
 func scoped(ctx context.Context, text string) context.Context {
-	return wire.With(ctx, wire.Mark{Kind: wire.Scoped, Tenant: "a", Text: text})
+	return wire.With(ctx, &wire.Mark{Kind: wire.Scoped, Tenant: "a", Text: text})
 }
 
 func begin(ctx context.Context) context.Context {
-	return wire.With(ctx, wire.Mark{Kind: wire.Control, Tenant: "a"})
+	return wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: "a"})
 }
 
 func TestGate_OnlyTheMarkedTextLeaves(t *testing.T) {
@@ -76,17 +76,17 @@ func TestGate_OnlyTheMarkedTextLeaves(t *testing.T) {
 	if err := p.QueryRowContext(scoped(ctx, text), text).Scan(&qty); err != nil || qty != 5 {
 		t.Errorf("marked: %d, %v", qty, err)
 	}
-	if err := p.QueryRowContext(wire.With(ctx, wire.Mark{Kind: wire.Library, Stmt: selectItems}), selectItems.Text(), "a").Scan(&qty); err != nil {
+	if err := p.QueryRowContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: selectItems}), selectItems.Text(), "a").Scan(&qty); err != nil {
 		t.Errorf("registered: %v", err)
 	}
 	refused := map[string]context.Context{
 		"no mark":                 ctx,
 		"another text":            scoped(ctx, text+" "),
-		"empty mark":              wire.With(ctx, wire.Mark{}),
-		"mark without text":       wire.With(ctx, wire.Mark{Kind: wire.Scoped}),
+		"empty mark":              wire.With(ctx, &wire.Mark{}),
+		"mark without text":       wire.With(ctx, &wire.Mark{Kind: wire.Scoped}),
 		"begin's mark":            begin(ctx),
-		"another constant":        wire.With(ctx, wire.Mark{Kind: wire.Library, Stmt: pollItems}),
-		"constant without a name": wire.With(ctx, wire.Mark{Kind: wire.Library, Text: text}),
+		"another constant":        wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: pollItems}),
+		"constant without a name": wire.With(ctx, &wire.Mark{Kind: wire.Library, Text: text}),
 		"only a tenant":           tenant.NewContext(ctx, "a"),
 	}
 	before := p.Stats()
@@ -173,7 +173,7 @@ func TestStats_CountByClass(t *testing.T) {
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := p.QueryContext(wire.With(ctx, wire.Mark{Kind: wire.Library, Stmt: pollItems}), pollItems.Text())
+	rows, err := p.QueryContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: pollItems}), pollItems.Text())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestPermit_LivesUntilTheConnectionComesBack(t *testing.T) {
 	p := sqlitePool(t, wire.Options{})
 	text := "SELECT qty FROM items"
 	held := newPermit()
-	ctx := wire.With(t.Context(), wire.Mark{Kind: wire.Scoped, Text: text, Permit: held})
+	ctx := wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Text: text, Permit: held})
 	rows, err := p.QueryContext(ctx, text)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestPermit_LivesUntilTheConnectionComesBack(t *testing.T) {
 		t.Errorf("after Close: %d references", n)
 	}
 	held = newPermit()
-	tx, err := p.BeginTx(wire.With(t.Context(), wire.Mark{Kind: wire.Control, Permit: held}), nil)
+	tx, err := p.BeginTx(wire.With(t.Context(), &wire.Mark{Kind: wire.Control, Permit: held}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,13 +233,13 @@ func TestPermit_TriedWhenTheConnectionHasNone(t *testing.T) {
 	}
 	text := "SELECT qty FROM items"
 	full := errors.New("no permit is free")
-	ctx := wire.With(t.Context(), wire.Mark{Kind: wire.Scoped, Text: text, Try: func() (wire.Permit, error) { return nil, full }})
+	ctx := wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Text: text, Try: func() (wire.Permit, error) { return nil, full }})
 	var qty int
 	if err := conn.QueryRowContext(ctx, text).Scan(&qty); !errors.Is(err, full) {
 		t.Errorf("refused permit: %v", err)
 	}
 	taken := newPermit()
-	ctx = wire.With(t.Context(), wire.Mark{Kind: wire.Scoped, Text: text, Try: func() (wire.Permit, error) { return taken, nil }})
+	ctx = wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Text: text, Try: func() (wire.Permit, error) { return taken, nil }})
 	for range 2 { // the second statement finds the connection's permit
 		if err := conn.QueryRowContext(ctx, text).Scan(&qty); err != nil {
 			t.Error(err)
@@ -275,7 +275,7 @@ func TestPermit_ReturnsToZeroWhateverHappens(t *testing.T) {
 			defer held.Release()
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			ctx = wire.With(ctx, wire.Mark{Kind: wire.Scoped, Text: text, Permit: held})
+			ctx = wire.With(ctx, &wire.Mark{Kind: wire.Scoped, Text: text, Permit: held})
 			switch i % 4 {
 			case 0: // never closed: the end of the context closes them
 				if rows, err := p.QueryContext(ctx, text); err == nil {
@@ -286,7 +286,7 @@ func TestPermit_ReturnsToZeroWhateverHappens(t *testing.T) {
 				cancel()
 				_, _ = p.ExecContext(ctx, text)
 			case 2:
-				tx, err := p.BeginTx(wire.With(ctx, wire.Mark{Kind: wire.Control, Permit: held}), nil)
+				tx, err := p.BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Permit: held}), nil)
 				if err == nil {
 					cancel() // ended by its context
 					_ = tx.Commit()
@@ -445,3 +445,21 @@ type mockConnector struct {
 
 func (c mockConnector) Connect(context.Context) (driver.Conn, error) { return c.of.Open(c.dsn) }
 func (c mockConnector) Driver() driver.Driver                        { return c.of }
+
+func TestMark_IsSpentOnce(t *testing.T) {
+	t.Parallel()
+	p := sqlitePool(t, wire.Options{Shard: "s1"})
+	text := "SELECT qty FROM items"
+	ctx := scoped(t.Context(), text)
+	var qty int
+	if err := p.QueryRowContext(ctx, text).Scan(&qty); err != nil {
+		t.Fatal(err)
+	}
+	wire.From(ctx).Spend()
+	if err := p.QueryRowContext(ctx, text).Scan(&qty); !errors.Is(err, wire.ErrUnmarked) {
+		t.Errorf("a spent mark: %v", err)
+	}
+	if _, err := wire.Admit(ctx, "s1", "query", text); !errors.Is(err, wire.ErrUnmarked) {
+		t.Errorf("Admit: %v", err)
+	}
+}
