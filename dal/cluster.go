@@ -210,8 +210,12 @@ func (c Cluster) Endpoint(p Place, owner tenant.ID) (Endpoint, error) {
 	return e, nil
 }
 
-// Server returns the endpoint, with the operator's login, of the server on which the place's database is made.
+// Server returns the endpoint, with the operator's login, of the server on which the place's database is made. The zero Place is the control
+// database's.
 func (c Cluster) Server(p Place) Endpoint {
+	if p == (Place{}) {
+		return c.Shards[0]
+	}
 	for i, id := range c.ShardIDs() {
 		if id == p.Shard {
 			return c.Shards[i]
