@@ -110,9 +110,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// secret returns the key of the servers in the folder, made on first use.
-func (f *folder) secret() (string, error) { return secretIn(f.dir) }
-
+// secretIn returns the key of the servers in a folder, made on first use.
 func secretIn(dir string) (string, error) {
 	path := filepath.Join(dir, secretName)
 	data, err := os.ReadFile(path)
