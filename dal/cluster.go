@@ -236,11 +236,21 @@ func login(base, secret string, owner tenant.ID) (user, password string) {
 	return "tdal_" + hex.EncodeToString(name[:12]), base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// identifier shortens a database's name to MySQL's 64 characters, and keeps different names different.
+// identifier shortens a database's name to MySQL's 64 characters, and keeps different names different. A GRANT writes _ and % with a backslash, which
+// counts, so they count double here.
 func identifier(name string) string {
-	if len(name) <= 64 {
+	if width(name) <= 64 {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
-	return name[:64-17] + "$" + hex.EncodeToString(sum[:8])
+	tail := "$" + hex.EncodeToString(sum[:8])
+	head := name
+	for width(head)+len(tail) > 64 {
+		head = head[:len(head)-1]
+	}
+	return head + tail
+}
+
+func width(name string) int {
+	return len(name) + strings.Count(name, "_") + strings.Count(name, "%")
 }

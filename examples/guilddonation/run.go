@@ -114,7 +114,7 @@ func input(args []string, stderr io.Writer) (options.Options, *trace.Trace, erro
 		}
 	}
 	if opts.Trace == "" {
-		return opts, trace.Generate(workloadSeed, trace.Workload{}), nil
+		return opts, trace.Generate(workloadSeed, trace.Workload{Donations: 5000, Grants: 2500}), nil
 	}
 	tr, err := trace.ReadFile(opts.Trace)
 	if err != nil {
