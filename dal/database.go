@@ -16,6 +16,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/quota"
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
@@ -158,9 +159,9 @@ func (db *database) tenantPermit(ctx context.Context, t tenant.Tenant, write boo
 		return nil, err
 	}
 	if write && db.reader != nil {
-		return db.then(ctx, p, db.lanes.writer, 1)
+		return db.then(ctx, p, t.ID, db.lanes.writer, 1)
 	}
-	return db.then(ctx, p, db.lanes.pool, db.maxOpen)
+	return db.then(ctx, p, t.ID, db.lanes.pool, db.maxOpen)
 }
 
 // systemPermit admits the library's own statement, to connections that no tenant can take.
@@ -172,15 +173,21 @@ func (db *database) systemPermit(ctx context.Context, write bool) (wire.Permit, 
 	if !write || db.reader == nil {
 		return p, nil
 	}
-	return db.then(ctx, p, db.lanes.writer, 1)
+	return db.then(ctx, p, "", db.lanes.writer, 1)
 }
 
 // then adds a place in one of the pool's own queues, so that waiting for a connection is first come, first served and bounded, over all tenants:
 // database/sql itself wakes its waiters at random, and waits as long as the context lasts.
-func (db *database) then(ctx context.Context, p wire.Permit, lane string, size int) (wire.Permit, error) {
+func (db *database) then(ctx context.Context, p wire.Permit, id tenant.ID, lane string, size int) (wire.Permit, error) {
 	next, err := db.store.quota.SystemAdmit(ctx, lane, size, 0)
 	if err != nil {
 		p.Release()
+		var exceeded *quota.ExceededError
+		if errors.As(err, &exceeded) { // the lane is nobody's; who was refused is known here
+			named := *exceeded
+			named.Tenant, named.Shard = id, string(db.place.Shard)
+			return nil, &named
+		}
 		return nil, err
 	}
 	return permits{p, next}, nil

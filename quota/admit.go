@@ -15,10 +15,11 @@ type request struct {
 	limits  tenant.Limits
 	poolMax int
 	system  bool // the system lane: no tenant
+	try     bool // it never waits
 	paid    bool // its token was taken
 }
 
-// admit decides one request. A nil ctx never waits.
+// admit decides one request.
 func (q *Quota) admit(ctx context.Context, s *stripe, r request) (*Permit, error) {
 	if err := r.check(ctx); err != nil {
 		s.mu.Lock()
@@ -29,7 +30,7 @@ func (q *Quota) admit(ctx context.Context, s *stripe, r request) (*Permit, error
 
 	s.mu.Lock()
 	ln, granted, err := s.grant(&r)
-	if ctx == nil && !granted && err == nil {
+	if r.try && !granted && err == nil {
 		err = s.refuse(ln, &r, LimitConns, ln.lastWait)
 	}
 	s.mu.Unlock()
@@ -68,7 +69,7 @@ func (r *request) check(ctx context.Context) error {
 	if r.shard == "" {
 		return fmt.Errorf("%w: tenant %q", ErrNoShard, string(r.id))
 	}
-	if ctx != nil && ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return &ExceededError{Tenant: r.id, Shard: r.shard, Limit: LimitWait, causes: causes(ctx)}
 	}
 	return nil

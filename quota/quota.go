@@ -63,7 +63,7 @@ func (q *Quota) Admit(ctx context.Context, id tenant.ID, shard string, l tenant.
 // TryAdmit is [Quota.Admit] for a caller that must not wait, whatever the queue's length: without a free permit it returns an
 // [*ExceededError] with [LimitConns] at once.
 func (q *Quota) TryAdmit(id tenant.ID, shard string, l tenant.Limits, poolMax int) (*Permit, error) {
-	return q.admit(nil, q.stripe(string(id)), request{id: id, shard: shard, limits: l, poolMax: poolMax})
+	return q.admit(context.Background(), q.stripe(string(id)), request{id: id, shard: shard, limits: l, poolMax: poolMax, try: true})
 }
 
 // SystemAdmit admits the library's own work on a shard: relay, leases, refunds. It has no rate and a lane of its own on each shard, with
