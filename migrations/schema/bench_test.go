@@ -143,6 +143,20 @@ func (b *bench) exec(p dal.Place, owner tenant.ID, text string, args ...any) {
 	}
 }
 
+// root runs a statement on the server, as its administrator.
+func (b *bench) root(text string) {
+	b.t.Helper()
+	cfg := testutil.SharedMariaDB(b.t, 1)[0].MySQLConfig()
+	pool, err := wire.OpenMySQL(cfg, wire.Options{})
+	if err == nil {
+		_, err = pool.ExecContext(migrator(b.t.Context()), text)
+		err = errors.Join(err, pool.Close())
+	}
+	if err != nil {
+		b.t.Fatalf("%s: %v", text, err)
+	}
+}
+
 // columns lists the columns of a table in a place.
 func (b *bench) columns(p dal.Place, owner tenant.ID, table string) []string {
 	b.t.Helper()
@@ -174,7 +188,7 @@ func (b *bench) list(p dal.Place, owner tenant.ID, text string, args ...any) (ou
 }
 
 func migrator(ctx context.Context) context.Context {
-	return wire.With(ctx, wire.Mark{Kind: wire.Migration})
+	return wire.With(ctx, &wire.Mark{Kind: wire.Migration})
 }
 
 // files makes a set of files that are the same in both dialects, by name: the statement up, a bar, and the statement down.
@@ -267,3 +281,26 @@ func last(t *testing.T, folder fs.FS) int {
 
 // slow is how long tests wait for what another goroutine does at once.
 const slow = 30 * time.Second
+
+// heroSet is a set whose table fits a declared model: gorm's name for Hero is heros.
+func heroSet() schema.Set {
+	all := fstest.MapFS{
+		"mysql/0001_heros.sql": {Data: []byte(gooseFile(`CREATE TABLE IF NOT EXISTS heros (
+	tenant_id VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	player_id VARBINARY(64) NOT NULL,
+	id BIGINT NOT NULL,
+	created_at DATETIME(6) NULL,
+	updated_at DATETIME(6) NULL,
+	PRIMARY KEY (tenant_id, id)
+) | DROP TABLE IF EXISTS heros`))},
+		"sqlite/0001_heros.sql": {Data: []byte(gooseFile(`CREATE TABLE IF NOT EXISTS heros (
+	tenant_id TEXT NOT NULL,
+	player_id TEXT NOT NULL,
+	id INTEGER NOT NULL,
+	created_at DATETIME NULL,
+	updated_at DATETIME NULL,
+	PRIMARY KEY (tenant_id, id)
+) | DROP TABLE IF EXISTS heros`))},
+	}
+	return schema.Set{Name: "heroes", FS: all}
+}

@@ -75,9 +75,7 @@ func (r *run) lockDatabase(ctx context.Context, db *database) (*lock, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	// Names of locks belong to the whole server, and have at most 64 characters.
-	sum := sha256.Sum256([]byte(schema))
-	l := &lock{conn: conn, name: "tdal-migrate-" + hex.EncodeToString(sum[:20])}
+	l := &lock{conn: conn, name: lockName(schema)}
 	var got sql.NullInt64
 	if err := conn.QueryRowContext(mark(ctx), getLock, l.name, seconds(r.LockWait)).Scan(&got); err != nil {
 		_ = conn.Close()
@@ -90,6 +88,12 @@ func (r *run) lockDatabase(ctx context.Context, db *database) (*lock, error) {
 		return nil, e
 	}
 	return l, nil
+}
+
+// lockName names the lock of one database: names of locks belong to the whole server, and have at most 64 characters.
+func lockName(database string) string {
+	sum := sha256.Sum256([]byte(database))
+	return "tdal-migrate-" + hex.EncodeToString(sum[:20])
 }
 
 // held returns [ErrLockLost] when the lock's connection broke: the server gave the lock to the next run then.

@@ -161,5 +161,5 @@ func (r *run) close() {
 
 // mark lets the migrator's statements pass: any text, which is why nothing but this package makes such a context.
 func mark(ctx context.Context) context.Context {
-	return wire.With(ctx, wire.Mark{Kind: wire.Migration})
+	return wire.With(ctx, &wire.Mark{Kind: wire.Migration})
 }
