@@ -1,0 +1,15 @@
+-- What support reads when a player asks: one line a request.
+
+-- +goose Up
+CREATE TABLE IF NOT EXISTS notes (
+	tenant_id VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	id BIGINT NOT NULL,
+	player_id VARBINARY(64) NOT NULL,
+	text TEXT NOT NULL,
+	created_at DATETIME(6) NOT NULL,
+	updated_at DATETIME(6) NOT NULL,
+	PRIMARY KEY (tenant_id, player_id, id)
+);
+
+-- +goose Down
+DROP TABLE IF EXISTS notes;
