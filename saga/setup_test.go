@@ -47,6 +47,13 @@ const (
 	omega  tenant.ID = "omega" // a database of its own
 )
 
+// everyModel are the tenants of a world that names none.
+var everyModel = []tenant.Tenant{
+	{ID: acme, Model: tenant.SharedTable}, {ID: globex, Model: tenant.SharedTable},
+	{ID: delta, Model: tenant.OwnSchema}, {ID: omega, Model: tenant.OwnDatabase},
+	{ID: "asleep", Model: tenant.SharedTable, Status: tenant.Suspended},
+}
+
 // watcher is an observer whose hooks a test swaps.
 type watcher struct {
 	before atomic.Pointer[func(context.Context, wire.Event) error]
@@ -86,15 +93,14 @@ type world struct {
 }
 
 // open makes the databases of cfg and a store over them.
-func open(t *testing.T, cfg dal.Config) *world {
+func open(t *testing.T, cfg dal.Config, tenants ...tenant.Tenant) *world {
 	t.Helper()
 	w := &world{T: t, watch: &watcher{}}
 	w.sys = tenant.System(t.Context(), "test", saga.TableNames()...)
-	registry, err := tenant.NewStatic(
-		tenant.Tenant{ID: acme, Model: tenant.SharedTable}, tenant.Tenant{ID: globex, Model: tenant.SharedTable},
-		tenant.Tenant{ID: delta, Model: tenant.OwnSchema}, tenant.Tenant{ID: omega, Model: tenant.OwnDatabase},
-		tenant.Tenant{ID: "asleep", Model: tenant.SharedTable, Status: tenant.Suspended},
-	)
+	if len(tenants) == 0 {
+		tenants = everyModel
+	}
+	registry, err := tenant.NewStatic(tenants...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,15 +133,15 @@ func (w *world) openStore() *dal.Store {
 }
 
 // onSQLite opens a world of n files.
-func onSQLite(t *testing.T, n int) *world {
+func onSQLite(t *testing.T, n int, tenants ...tenant.Tenant) *world {
 	t.Helper()
-	return open(t, dal.Config{Cluster: dal.SQLiteCluster(t.TempDir(), n)})
+	return open(t, dal.Config{Cluster: dal.SQLiteCluster(t.TempDir(), n)}, tenants...)
 }
 
 // onMariaDB opens a world of databases on n servers that all tests share.
-func onMariaDB(t *testing.T, n int) *world {
+func onMariaDB(t *testing.T, n int, tenants ...tenant.Tenant) *world {
 	t.Helper()
-	return open(t, dal.Config{Cluster: mariaCluster(t, testutil.SharedMariaDB(t, n))})
+	return open(t, dal.Config{Cluster: mariaCluster(t, testutil.SharedMariaDB(t, n))}, tenants...)
 }
 
 func mariaCluster(t *testing.T, servers []*testutil.MariaDB) dal.Cluster {
@@ -151,14 +157,14 @@ func mariaCluster(t *testing.T, servers []*testutil.MariaDB) dal.Cluster {
 }
 
 // onEach runs f on SQLite and on MariaDB.
-func onEach(t *testing.T, n int, f func(w *world)) {
+func onEach(t *testing.T, n int, f func(w *world), tenants ...tenant.Tenant) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		f(onSQLite(t, n))
+		f(onSQLite(t, n, tenants...))
 	})
 	t.Run("mariadb", func(t *testing.T) {
 		t.Parallel()
-		f(onMariaDB(t, n))
+		f(onMariaDB(t, n, tenants...))
 	})
 }
 
