@@ -1,0 +1,13 @@
+-- +goose Up
+CREATE TABLE IF NOT EXISTS items (
+	tenant_id VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	player_id VARBINARY(64) NOT NULL,
+	id BIGINT NOT NULL,
+	name VARCHAR(100) NOT NULL,
+	created_at DATETIME(6) NOT NULL,
+	updated_at DATETIME(6) NOT NULL,
+	PRIMARY KEY (tenant_id, player_id, id)
+);
+
+-- +goose Down
+DROP TABLE IF EXISTS items;
