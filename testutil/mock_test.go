@@ -13,6 +13,7 @@ import (
 
 	"github.com/DATA-DOG/go-sqlmock"
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/internal/wire"
@@ -259,6 +260,91 @@ func TestMockStore_SystemScopeIsListed(t *testing.T) {
 	}
 	if len(f.logs) != 1 || !strings.Contains(f.logs[0], "nightly count") || !strings.Contains(f.logs[0], "SELECT * FROM `heros`") {
 		t.Errorf("logs: %q", f.logs)
+	}
+}
+
+// Pet has what Hero lacks: soft deletion, a UUID, an owner to preload.
+type Pet struct {
+	dal.UUIDModel
+	PlayerID  string
+	HeroID    int64
+	Hero      Hero
+	DeletedAt gorm.DeletedAt
+}
+
+// The check finds no fault with any shape that the store sends. The mock expects none of them, which is its own error.
+func TestMockStore_FindsNoFaultWithScopedShapes(t *testing.T) {
+	t.Parallel()
+	m := testutil.NewMockStore(t, append(heroTables(), dal.Tenant[Pet]("player", "player_id")), "s1")
+	ctx := as(t.Context(), "acme")
+	on := func() *gorm.DB {
+		return m.Store.On(ctx, dal.Key("player", "7")).Session(&gorm.Session{SkipDefaultTransaction: true})
+	}
+	for name, run := range map[string]func() error{
+		"First": func() error { return on().First(&Pet{}, "id = ?", 1).Error },
+		"Take":  func() error { return on().Take(&Hero{}).Error },
+		"Last":  func() error { return on().Last(&Hero{}).Error },
+		"Or": func() error {
+			return on().Where("name = ?", "a").Or("name = 'it''s' OR name = ?", "b").Find(&[]Pet{}).Error
+		},
+		"Not":        func() error { return on().Not("name = ?", "a").Find(&[]Hero{}).Error },
+		"In":         func() error { return on().Where("id IN ?", []int64{1, 2}).Find(&[]Hero{}).Error },
+		"Between":    func() error { return on().Where("id BETWEEN ? AND ?", 1, 2).Find(&[]Hero{}).Error },
+		"Struct":     func() error { return on().Where(&Hero{Name: "a"}).Find(&[]Hero{}).Error },
+		"Map":        func() error { return on().Where(map[string]any{"name": "a"}).Find(&[]Hero{}).Error },
+		"own tenant": func() error { return on().Where("tenant_id = ?", tenant.ID("acme")).Find(&[]Hero{}).Error },
+		"Count":      func() error { var n int64; return on().Model(&Pet{}).Distinct("player_id").Count(&n).Error },
+		"Pluck":      func() error { return on().Model(&Hero{}).Pluck("name", &[]string{}).Error },
+		"Group": func() error {
+			return on().Model(&Hero{}).Select("name, COUNT(*) AS n").Group("name").Having("COUNT(*) > ?", 1).Find(&[]map[string]any{}).Error
+		},
+		"Offset": func() error { return on().Order("name").Limit(3).Offset(2).Find(&[]Hero{}).Error },
+		"for update": func() error {
+			return on().Clauses(clause.Locking{Strength: "UPDATE", Options: "SKIP LOCKED"}).Find(&[]Hero{}).Error
+		},
+		"for share": func() error {
+			return on().Clauses(clause.Locking{Strength: "SHARE"}).Where("id = ?", 1).Find(&[]Pet{}).Error
+		},
+		"Rows":          func() error { _, err := on().Model(&Hero{}).Rows(); return err },
+		"Row":           func() error { return on().Model(&Hero{}).Select("MAX(id)").Row().Scan(new(int64)) },
+		"Unscoped":      func() error { return on().Unscoped().Find(&[]Pet{}).Error },
+		"Create":        func() error { return on().Create(&Pet{PlayerID: "7"}).Error },
+		"Create slice":  func() error { return on().Create(&[]Hero{{PlayerID: "7", Name: "?"}, {PlayerID: "7"}}).Error },
+		"Create Select": func() error { return on().Select("name").Create(&Hero{PlayerID: "7", Name: "a"}).Error },
+		"Create Omit":   func() error { return on().Omit("tenant_id").Create(&Hero{PlayerID: "7", Name: "a"}).Error },
+		"Update":        func() error { return on().Model(&Hero{Model: dal.Model{ID: 1}}).Update("name", "b").Error },
+		"Updates":       func() error { return on().Model(&Hero{}).Where("id = ?", 1).Updates(Hero{Name: "b"}).Error },
+		"Update Expr": func() error {
+			return on().Model(&Hero{}).Where("id = ?", 1).Update("name", gorm.Expr("CONCAT(name, ?)", "x")).Error
+		},
+		"UpdateColumn":   func() error { return on().Model(&Hero{}).Where("1 = 1 OR id = ?", 1).UpdateColumn("name", "b").Error },
+		"Delete":         func() error { return on().Delete(&Hero{}, 1).Error },
+		"Delete softly":  func() error { return on().Where("player_id = ?", "7").Delete(&Pet{}).Error },
+		"Delete in fact": func() error { return on().Unscoped().Where("player_id = ?", "7").Delete(&Pet{}).Error },
+		"all of them":    func() error { return on().Session(&gorm.Session{AllowGlobalUpdate: true}).Delete(&Hero{}).Error },
+		"generic":        func() error { _, err := gorm.G[Hero](on()).Where("name = ?", "a").Count(ctx, "id"); return err },
+	} {
+		before := len(m.Sent())
+		if err := run(); err == nil || !strings.Contains(err.Error(), "not expected") {
+			t.Errorf("%s: %v, want the mock's own error", name, err)
+		}
+		if n := len(m.Sent()) - before; n != 1 {
+			t.Errorf("%s: %d statements were sent, want 1", name, n)
+		}
+	}
+}
+
+// Each statement of a preload is its own.
+func TestMockStore_Preload(t *testing.T) {
+	t.Parallel()
+	m := testutil.NewMockStore(t, append(heroTables(), dal.Tenant[Pet]("player", "player_id")), "s1")
+	m.Shard("s1").ExpectQuery("SELECT * FROM `pets` WHERE `pets`.`tenant_id` = ? AND `pets`.`deleted_at` IS NULL").WithArgs("acme").
+		WillReturnRows(sqlmock.NewRows([]string{"tenant_id", "player_id", "hero_id"}).AddRow("acme", "7", 1))
+	m.Shard("s1").ExpectQuery("SELECT * FROM `heros` WHERE `heros`.`tenant_id` = ? AND (`heros`.`id` = ?)").WithArgs("acme", 1).
+		WillReturnRows(sqlmock.NewRows(heroColumns).AddRow(1, "acme", time.Time{}, time.Time{}, "7", "Ada"))
+	var pets []Pet
+	if err := m.Store.On(as(t.Context(), "acme"), dal.Key("player", "7")).Preload("Hero").Find(&pets).Error; err != nil || len(pets) != 1 || pets[0].Hero.Name != "Ada" {
+		t.Errorf("Preload: %+v, %v", pets, err)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestWorker_T35_NeverRunsAsThePreviousTenant(t *testing.T) {
 			}
 			dead := b.worker.Dead()
 			if len(dead) != 1 || dead[0].Reason != c.reason || !errors.Is(dead[0].Err, c.want) || string(dead[0].Body) != c.body {
-				t.Errorf("dead letters: %+v, want one: %s, %v", dead, c.reason, c.want)
+				t.Errorf("dead letters: %q, want one: %s, %v, %s", dead, c.reason, c.want, c.body)
 			}
 			if got := b.rewards(t, b.acme, "7"); !slices.Equal(got, []int64{1, 2}) {
 				t.Errorf("acme was rewarded for the matches %v, want 1 and 2", got)
