@@ -160,7 +160,8 @@ func TestPutTenant_T46_RefusedBeforeSQL(t *testing.T) {
 		for _, in := range []tenant.Tenant{
 			shared(`x"; DROP SCHEMA public; --`), shared("x`; DROP DATABASE mysql; --"), shared("../s1"),
 			ownSchema("ok", "x`y"), ownSchema("ok", "mysql"), ownSchema("ok", "T_ACME"), ownDatabase("ok", "a/b"), ownDatabase("ok", "x`"),
-			{ID: "ok"}, {ID: "ok", Model: tenant.SharedTable, Limits: tenant.Limits{Rate: math.NaN()}},
+			{ID: "ok"},
+			{ID: "ok", Model: tenant.SharedTable, Limits: tenant.Limits{Rate: math.NaN()}},
 		} {
 			if err := s.PutTenant(t.Context(), in); err == nil {
 				t.Errorf("PutTenant(%+v): got nil, want an error", in)

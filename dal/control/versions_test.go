@@ -18,8 +18,10 @@ func TestVersions_RoundTrip(t *testing.T) {
 			t.Fatalf("Versions: got %v, %v, %v, want nothing", got, targets, err)
 		}
 		want := []control.PlaceVersion{
-			{Shard: "s1", Set: "game", Version: 3}, {Shard: "s1", Set: "saga", Version: 0},
-			{Shard: "s1", Schema: "t_acme", Set: "game", Version: 2}, {Shard: "s2", Set: "game", Version: 3},
+			{Shard: "s1", Set: "game", Version: 3},
+			{Shard: "s1", Set: "saga", Version: 0},
+			{Shard: "s1", Schema: "t_acme", Set: "game", Version: 2},
+			{Shard: "s2", Set: "game", Version: 3},
 		}
 		for i := len(want) - 1; i >= 0; i-- { // in another order, and with another version first
 			v := want[i]

@@ -66,8 +66,11 @@ func TestUp_Dirty(t *testing.T) {
 			}
 
 			for _, res := range []schema.Resolution{
-				{Place: s1, Set: "game", Version: 1}, {Place: s1, Set: "game", Version: 3, Applied: true}, {Place: s1, Set: "other", Version: 2},
-				{Place: s1, Set: "No Set", Version: 2}, {Set: "control", Version: 2},
+				{Place: s1, Set: "game", Version: 1},
+				{Place: s1, Set: "game", Version: 3, Applied: true},
+				{Place: s1, Set: "other", Version: 2},
+				{Place: s1, Set: "No Set", Version: 2},
+				{Set: "control", Version: 2},
 			} {
 				if err := schema.Resolve(t.Context(), b.cfg, res); !errors.Is(err, schema.ErrNotDirty) {
 					t.Fatalf("Resolve(%+v): got %v, want ErrNotDirty", res, err)

@@ -17,12 +17,18 @@ import (
 // bookless is goose's list of applied files without a database: it says that exactly the opposite of what is asked for was done.
 type bookless struct{ applied bool }
 
-func (bookless) Tablename() string                                                     { return "none" }
-func (bookless) CreateVersionTable(context.Context, goosedb.DBTxConn) error            { return nil }
+func (bookless) Tablename() string { return "none" }
+
+func (bookless) CreateVersionTable(context.Context, goosedb.DBTxConn) error { return nil }
+
 func (bookless) Insert(context.Context, goosedb.DBTxConn, goosedb.InsertRequest) error { return nil }
-func (bookless) Delete(context.Context, goosedb.DBTxConn, int64) error                 { return nil }
-func (bookless) GetLatestVersion(context.Context, goosedb.DBTxConn) (int64, error)     { return 0, nil }
-func (bookless) TableExists(context.Context, goosedb.DBTxConn) (bool, error)           { return true, nil }
+
+func (bookless) Delete(context.Context, goosedb.DBTxConn, int64) error { return nil }
+
+func (bookless) GetLatestVersion(context.Context, goosedb.DBTxConn) (int64, error) { return 0, nil }
+
+func (bookless) TableExists(context.Context, goosedb.DBTxConn) (bool, error) { return true, nil }
+
 func (bookless) ListMigrations(context.Context, goosedb.DBTxConn) ([]*goosedb.ListMigrationsResult, error) {
 	return nil, nil
 }

@@ -142,20 +142,27 @@ func TestLint_Set(t *testing.T) {
 		"name with quote": {name: "g`", want: []string{"[a-z]"}},
 		"one dialect":     {name: "game", add: fstest.MapFS{"mysql/0002_x.sql": file(createItem)}, want: []string{"there is no sqlite/0002_x.sql"}},
 		"other name":      {name: "game", add: fstest.MapFS{"mysql/0002_x.sql": file(createItem), "sqlite/0002_y.sql": file(createItem)}, want: []string{"there is no sqlite/0002_x.sql", "there is no mysql/0002_y.sql"}},
-		"one number twice": {name: "game", add: fstest.MapFS{"mysql/00001_x.sql": file(createItem), "sqlite/00001_x.sql": file(createItem)},
-			want: []string{"its number is that of"}},
+		"one number twice": {
+			name: "game", add: fstest.MapFS{"mysql/00001_x.sql": file(createItem), "sqlite/00001_x.sql": file(createItem)},
+			want: []string{"its number is that of"},
+		},
 		"zero":         {name: "game", add: fstest.MapFS{"mysql/0000_x.sql": file(createItem), "sqlite/0000_x.sql": file(createItem)}, want: []string{"not above 0"}},
 		"odd names":    {name: "game", add: fstest.MapFS{"mysql/2_x.sql": file(createItem), "mysql/0003-x.sql": file(createItem), "mysql/0004_X.sql": file(createItem), "mysql/0005_x.go": file("x")}, want: []string{"2_x.sql", "0003-x.sql", "0004_X.sql", "0005_x.go"}},
 		"a folder":     {name: "game", add: fstest.MapFS{"mysql/more/0002_x.sql": file(createItem)}, want: []string{"mysql/more"}},
 		"twice made":   {name: "game", add: fstest.MapFS{"mysql/0002_x.sql": file(createHero), "sqlite/0002_x.sql": file(createHero)}, want: []string{"created before"}},
 		"made anew":    {name: "game", add: both(map[string]string{"0002_x.sql": "DROP TABLE IF EXISTS hero|DROP TABLE IF EXISTS x", "0003_x.sql": createHero}, file)},
 		"renamed away": {name: "game", add: both(map[string]string{"0002_x.sql": "ALTER TABLE hero RENAME TO champion|ALTER TABLE champion RENAME TO hero", "0003_x.sql": createHero}, file)},
-		"column renamed": {name: "game", add: both(map[string]string{"0002_x.sql": "ALTER TABLE hero RENAME COLUMN id TO champion|ALTER TABLE hero RENAME COLUMN champion TO id", "0003_x.sql": createHero}, file),
-			want: []string{"created before"}},
+		"column renamed": {
+			name: "game", add: both(map[string]string{"0002_x.sql": "ALTER TABLE hero RENAME COLUMN id TO champion|ALTER TABLE hero RENAME COLUMN champion TO id", "0003_x.sql": createHero}, file),
+			want: []string{"created before"},
+		},
 		"late auto increment": {name: "game", add: both(map[string]string{"0002_x.sql": "ALTER TABLE HERO MODIFY id BIGINT AUTO_INCREMENT|ALTER TABLE hero MODIFY id BIGINT"}, file), want: []string{"AUTO_INCREMENT"}},
-		"auto increment of a renamed table": {name: "game", add: both(map[string]string{
-			"0002_x.sql": "ALTER TABLE hero RENAME TO champion|ALTER TABLE champion RENAME TO hero", "0003_x.sql": "ALTER TABLE champion ADD n INT AUTO_INCREMENT|ALTER TABLE champion DROP COLUMN n"}, file),
-			want: []string{"AUTO_INCREMENT"}},
+		"auto increment of a renamed table": {
+			name: "game", add: both(map[string]string{
+				"0002_x.sql": "ALTER TABLE hero RENAME TO champion|ALTER TABLE champion RENAME TO hero", "0003_x.sql": "ALTER TABLE champion ADD n INT AUTO_INCREMENT|ALTER TABLE champion DROP COLUMN n",
+			}, file),
+			want: []string{"AUTO_INCREMENT"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -215,7 +215,7 @@ func TestUp_Unreachable(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 3, func(t *testing.T, b *bench) {
 		b.tenants(schemaTenant("zeta"))
-		back := func() {}
+		var back func()
 		if b.mysql() {
 			socket := b.cfg.Cluster.Shards[1].Address
 			b.cfg.Cluster.Shards[1].Address = filepath.Join(t.TempDir(), "no.sock")
@@ -275,4 +275,26 @@ func TestUp_ControlUnreachable(t *testing.T) {
 			t.Errorf("error %q does not name the control database", err)
 		}
 	})
+}
+
+// Tenants with a database of their own can have a server of their own, with another operator.
+func TestUp_DedicatedServer(t *testing.T) {
+	t.Parallel()
+	b := onMariaDB(t, 1).tenants(databaseTenant("big"), schemaTenant("zeta"))
+	operator := "op" + strings.ToLower(rand.Text()[:8])
+	dedicated := b.cfg.Cluster.Shards[0]
+	dedicated.Database, dedicated.User, dedicated.Password = dedicated.Database+"_ded", operator, "pw"
+	b.root(fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY 'pw'", operator))
+	t.Cleanup(func() { b.rootCleanup(fmt.Sprintf("DROP USER '%s'@'%%'", operator)) })
+	b.root(fmt.Sprintf("GRANT ALL PRIVILEGES ON *.* TO '%s'@'%%' WITH GRANT OPTION", operator))
+	b.cfg.Cluster.Dedicated = &dedicated
+	b.mustUp(game1)
+	e, err := b.cfg.Cluster.Endpoint(bigS1, "big")
+	if err != nil || e.Database != dedicated.Database+"_big-s1" {
+		t.Fatalf("Endpoint: got %v, %v", e, err)
+	}
+	if _, err := b.login(bigS1, "big").ExecContext(migrator(t.Context()), "INSERT INTO hero (tenant_id, id) VALUES ('big', 1)"); err != nil {
+		t.Fatal(err)
+	}
+	b.wantUpToDate(game1)
 }

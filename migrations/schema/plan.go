@@ -105,9 +105,6 @@ func (r *run) plan(tenants []tenant.Tenant) ([]plannedPlace, []Failure) {
 	}
 	var failed []Failure
 	claims := map[string]string{address(r.cfg.Cluster.Control()): "the control database"}
-	if r.dialect == dal.SQLite {
-		claims[strings.ToLower(r.lockPath())] = "the migrator's lock"
-	}
 	for i := range places {
 		p := &places[i]
 		e, err := r.cfg.Cluster.Endpoint(p.Place, p.owner)

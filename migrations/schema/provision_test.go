@@ -166,8 +166,8 @@ func TestProvision_DiesAnywhere(t *testing.T) {
 	onBoth(t, 1, func(t *testing.T, b *bench) {
 		b.mustUp(game1)
 		step := 1
-		if b.mysql() {
-			step = 3
+		if b.mysql() || raceEnabled {
+			step = 4
 		}
 		finished := false
 		for n := 1; !finished; n += step {

@@ -146,7 +146,7 @@ func (r *run) execute(ctx context.Context, places []plannedPlace, changed []tena
 	}
 	r.report.Epoch = epoch
 	r.report.Places = make([]PlaceReport, len(places))
-	ended := make(chan int)
+	ended := make(chan int, len(places))
 	go func() {
 		defer close(ended)
 		r.each(len(places), func(i int) {

@@ -466,13 +466,20 @@ func TestUp_T46_PlaceConflict(t *testing.T) {
 			}
 		})
 	})
-	t.Run("mariadb: the control database", func(t *testing.T) {
-		t.Parallel()
-		b := onMariaDB(t, 1).tenants(databaseTenant("evil", "tdal_control"))
-		if _, err := b.up(game1); !errors.Is(err, schema.ErrPlaceConflict) {
-			t.Fatalf("Up: got %v, want ErrPlaceConflict", err)
-		}
-	})
+	for name, tenants := range map[string][]tenant.Tenant{
+		"the control database":      {databaseTenant("evil", "tdal_control")},
+		"a schema tenant's":         {schemaTenant("zeta"), databaseTenant("evil", "t_zeta")},
+		"a schema tenant's, case":   {schemaTenant("zeta"), databaseTenant("evil", "T_zeta")},
+		"another tenant's database": {databaseTenant("big", "x"), databaseTenant("evil", "X")},
+	} {
+		t.Run("mariadb: "+name, func(t *testing.T) {
+			t.Parallel()
+			b := onMariaDB(t, 1).tenants(tenants...)
+			if rep, err := b.up(game1); !errors.Is(err, schema.ErrPlaceConflict) || rep.Places != nil {
+				t.Fatalf("Up: got %v, want ErrPlaceConflict before any place", err)
+			}
+		})
+	}
 }
 
 // listing is a registry that answers with whatever it is given.
@@ -603,8 +610,13 @@ func TestUp_DiesAnywhere(t *testing.T) {
 			name = cluster.Shards[0].Database
 		}
 		step := 1
-		if b.mysql() {
+		switch {
+		case b.mysql() && raceEnabled:
+			step = 11
+		case b.mysql():
 			step = 4 // each run makes databases and flushes
+		case raceEnabled:
+			step = 6
 		}
 		finished := false
 		for n := 1; !finished; n += step {
@@ -625,13 +637,14 @@ func TestUp_DiesAnywhere(t *testing.T) {
 				}
 				return nil
 			}})
-			rep, err := b.up(repeatable)
+			_, err := b.up(repeatable)
 			finished = err == nil
 			if !finished && !errors.Is(err, errDied) {
 				t.Fatalf("died at operation %d: got %v", n, err)
 			}
 			b.m = schema.Migrator{}
-			if rep, err = b.up(repeatable); err != nil {
+			rep, err := b.up(repeatable)
+			if err != nil {
 				t.Fatalf("died at operation %d, second run: %v", n, err)
 			}
 			if rep.Epoch != 2 || len(rep.Places) != 2 {
