@@ -66,6 +66,10 @@ func (d *Donations) Donate(ctx context.Context, don Donation) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("saga: donate: %w", err)
 	}
 	var rec Receipt
+	started := false
+	if d.relay.reserve(j) {
+		defer func() { d.relay.release(j, started) }()
+	}
 	err = d.again(ctx, func() error {
 		var err error
 		rec, err = d.start(ctx, lib, j)
@@ -74,9 +78,7 @@ func (d *Donations) Donate(ctx context.Context, don Donation) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	if !rec.Replayed {
-		d.relay.handOver(j)
-	}
+	started = !rec.Replayed
 	return rec, nil
 }
 
@@ -100,15 +102,11 @@ func (d *Donations) prepare(ctx context.Context, don Donation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{
+	return &job{
 		tenant: id, id: DeriveID(id, don.Player, don.Key), source: source.Place, target: target.Place,
 		player: don.Player, key: don.Key, guild: don.Guild, item: don.Item, qty: don.Qty,
 		hash: bodyHash(don.Guild, don.Item, don.Qty), epoch: int64(target.Epoch),
-	}
-	if d.relay.running() {
-		j.attempts = 1 // the hand-over is the first attempt
-	}
-	return j, nil
+	}, nil
 }
 
 // checkFields takes names and values in turn and reports the first value that is empty or too long.

@@ -34,6 +34,9 @@ type job struct {
 // scope returns ctx bound to the job's tenant.
 func (j *job) scope(ctx context.Context) context.Context { return tenant.NewContext(ctx, j.tenant) }
 
+// flight names the job in process.
+func (j *job) flight() flight { return flight{j.tenant, j.id} }
+
 // attrs are what every log record about the job holds.
 func (j *job) attrs(p dal.Place, more ...slog.Attr) []slog.Attr {
 	return append([]slog.Attr{slog.String("tenant", string(j.tenant)), slog.String("shard", p.String()), slog.String("saga", j.id.String())}, more...)

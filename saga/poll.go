@@ -102,10 +102,9 @@ func (r *relay) accept(jobs []*job, bad []decided) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, j := range jobs {
-		r.enqueue(j)
+		r.claimed(j)
 	}
 	for _, dj := range bad {
-		r.flying[flight{dj.job.tenant, dj.job.id}] = struct{}{}
 		r.sendBack(dj)
 	}
 	return r.state == relayRunning

@@ -15,8 +15,8 @@ import (
 
 // relay carries donations from journal to decision and back. Work exists as goroutines only while there is some; between polls a place is a timer.
 //
-// A job is in exactly one of: the target's queue, a worker's hands, the source's queue. flying holds it all the way, so that a poll does not claim
-// what this process is doing already.
+// A job is in exactly one of: the target's queue, a worker's hands, the source's queue. flying holds it all the way, from before its journal row is
+// written, so that a poll does not claim what this process is doing already.
 type relay struct {
 	d *Donations
 
@@ -159,7 +159,7 @@ func (r *relay) idle() <-chan struct{} {
 	return ch
 }
 
-// settleDown tells those who wait for idleness. Call it with mu held.
+// settleDown tells those who wait that nothing is under way, if so. Call it with mu held.
 func (r *relay) settleDown() {
 	if r.tasks > 0 || len(r.flying) > 0 {
 		return
@@ -212,22 +212,52 @@ func (r *relay) site(p dal.Place) *site {
 	return s
 }
 
-// handOver gives a fresh donation to its target's queue. A relay that does not run leaves it to the poll.
-func (r *relay) handOver(j *job) {
+// reserve notes that this process is about to start the job's donation, and reports whether it is the only one at it. The job is an attempt from the
+// beginning when the relay runs.
+func (r *relay) reserve(j *job) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state == relayRunning {
-		r.enqueue(j)
+	if r.state != relayRunning {
+		return false
 	}
+	j.attempts = 1
+	if _, twice := r.flying[j.flight()]; twice {
+		return false
+	}
+	r.flying[j.flight()] = struct{}{}
+	return true
 }
 
-// enqueue puts a job into its target's queue. One that the queue drops goes back to its source, to be found by a poll. Call it with mu held.
-func (r *relay) enqueue(j *job) {
-	f := flight{j.tenant, j.id}
-	if _, twice := r.flying[f]; twice {
+// release ends a reservation: with the donation in its target's queue if it was started, or with nothing.
+func (r *relay) release(j *job, started bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if started && r.state == relayRunning {
+		r.enqueue(j)
 		return
 	}
-	r.flying[f] = struct{}{}
+	r.land(j)
+}
+
+// land notes that this process is done with a job. Call it with mu held.
+func (r *relay) land(j *job) {
+	delete(r.flying, j.flight())
+	r.settleDown()
+}
+
+// claimed queues a job that a poll claimed. One that this process began to work on meanwhile is made due again, or its lease would keep everybody else
+// waiting for nothing. Call it with mu held.
+func (r *relay) claimed(j *job) {
+	if _, twice := r.flying[j.flight()]; twice {
+		r.sendBack(decided{job: j, verdict: verdict{err: errTwice}})
+		return
+	}
+	r.flying[j.flight()] = struct{}{}
+	r.enqueue(j)
+}
+
+// enqueue puts a flying job into its target's queue. One that the queue drops goes back to its source, to be found by a poll. Call it with mu held.
+func (r *relay) enqueue(j *job) {
 	s := r.site(j.target)
 	if dropped, full := s.apply.push(j.tenant, j, r.d.cfg.QueueSize); full {
 		r.drop(dropped)
@@ -242,15 +272,18 @@ func (r *relay) enqueue(j *job) {
 // held.
 func (r *relay) drop(j *job) {
 	if j.fence == 0 {
-		delete(r.flying, flight{j.tenant, j.id})
+		r.land(j)
 		r.pollSoon(r.site(j.source), r.d.cfg.Handover)
 		return
 	}
 	r.sendBack(decided{job: j, verdict: verdict{err: errNoRoom}})
 }
 
-// errNoRoom is why a claimed donation is postponed that found its target's queue full.
-var errNoRoom = errors.New("saga: the queue of the guild's place is full")
+// Why a claimed donation is postponed.
+var (
+	errNoRoom = errors.New("saga: the queue of the guild's place is full")
+	errTwice  = errors.New("saga: this process works on the donation already")
+)
 
 // sendBack puts a decided job into its source's queue, which has no limit of its own: it holds what was in flight anyway. Call it with mu held.
 func (r *relay) sendBack(dj decided) {
@@ -308,7 +341,7 @@ func (r *relay) endAll(s *site) {
 
 		r.mu.Lock()
 		for _, dj := range done {
-			delete(r.flying, flight{dj.job.tenant, dj.job.id})
+			r.land(dj.job)
 		}
 		if t.postponed > 0 {
 			r.pollSoon(s, r.d.cfg.RetryMin)
