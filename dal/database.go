@@ -114,7 +114,11 @@ func limit(p *wire.Pool, open int, lifetime time.Duration) {
 // openOver opens a place over a connector of the caller's, with no statement sent.
 func (s *Store) openOver(p Place, d Dialect, inner driver.Connector) (*database, error) {
 	db := &database{store: s, place: p, dialect: d, maxOpen: s.cfg.MaxOpen, lanes: lanesOf(p)}
-	db.writer = wire.NewPool(inner, wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer})
+	opts := wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer, Poisons: wire.PoisonsMySQL}
+	if d == SQLite {
+		opts.Poisons = wire.PoisonsSQLite
+	}
+	db.writer = wire.NewPool(inner, opts)
 	if err := db.openGorm(false); err != nil {
 		return nil, errors.Join(err, db.close())
 	}

@@ -254,6 +254,9 @@ func (g *game) refusedAs(tb testing.TB, err, target error) {
 	if !errors.Is(err, target) {
 		tb.Errorf("error %v, want %v", err, target)
 	}
+	if n := g.rec.begun(); n != 0 {
+		tb.Errorf("%d transactions were begun for what was refused", n)
+	}
 	for _, text := range g.rec.take() {
 		tb.Errorf("a refused statement left: %s", text)
 	}

@@ -104,14 +104,62 @@ func judgeEarly(db *gorm.DB, v verb) {
 	if err == nil {
 		t, err = b.judge(db.Statement, v)
 	}
-	if err == nil && v == verbUpdate {
-		err = b.assignable(db.Statement, t)
+	if err == nil {
+		err = b.judgeRows(db, t, v)
 	}
 	if err != nil {
 		_ = db.AddError(err)
 		return
 	}
 	refuseAssociations(db)
+}
+
+// judgeRows refuses by the statement's own values: rows of another tenant or shard, changed keys, a write to all rows that nobody asked for.
+func (b *binding) judgeRows(db *gorm.DB, t *table, v verb) error {
+	stmt := db.Statement
+	if s := stmt.Schema; !stmt.SkipHooks && (s.BeforeSave || s.BeforeCreate || s.BeforeUpdate || s.BeforeDelete) {
+		return nil // hooks may still fill keys and add conditions; the statement is judged when it is sent
+	}
+	if v == verbCreate {
+		return b.eachRow(stmt, t, true, func(row reflect.Value) error { return b.admits(stmt.Context, t, row) })
+	}
+	if v == verbUpdate {
+		if err := b.assignable(stmt, t); err != nil {
+			return err
+		}
+	}
+	if where, _ := stmt.Clauses["WHERE"].Expression.(clause.Where); len(where.Exprs) > 0 || db.AllowGlobalUpdate {
+		return nil
+	}
+	for _, of := range []any{stmt.Dest, stmt.Model} {
+		if named(stmt.Context, t, reflect.Indirect(reflect.ValueOf(of))) {
+			return nil
+		}
+	}
+	return gorm.ErrMissingWhereClause
+}
+
+// named reports a model, or a slice of them, with a primary key beside the owner's. What is no model may name rows in a way of its own.
+func named(ctx context.Context, t *table, v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if named(ctx, t, reflect.Indirect(v.Index(i))) {
+				return true
+			}
+		}
+		return false
+	case reflect.Struct:
+		if v.Type() != t.schema.ModelType {
+			return false
+		}
+		for _, f := range t.schema.PrimaryFields {
+			if _, zero := f.ValueOf(ctx, v); !zero && f.DBName != TenantColumn {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // bindingOf returns the handle's binding.
@@ -278,24 +326,31 @@ func (b *binding) eachRow(stmt *gorm.Statement, t *table, strict bool, fn func(r
 	return nil
 }
 
-// stamp makes a new row the tenant's, gives it an id, and refuses it when another shard owns its key.
-func (b *binding) stamp(ctx context.Context, t *table, row reflect.Value) error {
+// admits refuses a new row of another tenant, or one whose key another shard owns.
+func (b *binding) admits(ctx context.Context, t *table, row reflect.Value) error {
 	if t.tenant != nil {
 		v, zero := t.tenant.ValueOf(ctx, row)
 		switch {
 		case b.bypass != nil && zero:
 			return &MismatchError{What: "a row without TenantID under a system scope"}
-		case b.bypass == nil && zero:
-			if err := t.tenant.Set(ctx, row, b.tenant.ID); err != nil {
-				return err
-			}
-		case b.bypass == nil && v != b.id:
+		case b.bypass == nil && !zero && v != b.id:
 			return &MismatchError{Handle: b.tenant.ID, Other: asID(v), What: "the row's TenantID"}
 		}
 	}
-	if t.shardKey != nil {
-		v, _ := t.shardKey.ValueOf(ctx, row)
-		if err := b.owns(t, v); err != nil {
+	if t.shardKey == nil {
+		return nil
+	}
+	v, _ := t.shardKey.ValueOf(ctx, row)
+	return b.owns(t, v)
+}
+
+// stamp makes a new row the tenant's and gives it an id.
+func (b *binding) stamp(ctx context.Context, t *table, row reflect.Value) error {
+	if err := b.admits(ctx, t, row); err != nil {
+		return err
+	}
+	if t.tenant != nil && b.bypass == nil {
+		if err := t.tenant.Set(ctx, row, b.tenant.ID); err != nil {
 			return err
 		}
 	}

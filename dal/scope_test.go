@@ -400,7 +400,7 @@ func TestScope_T34_PackageLevelHandleInHook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := Hooked{PlayerID: "7", hook: func(*gorm.DB) error {
+	h := Hooked{hook: func(*gorm.DB) error {
 		return g.On(context.Background(), dal.Key("player", "7")).Create(&Item{PlayerID: "7"}).Error
 	}}
 	if err := g.player(g.a).Create(&h).Error; !errors.Is(err, tenant.ErrNoTenant) {
@@ -418,11 +418,17 @@ func TestScope_T34_PackageLevelHandleInHook(t *testing.T) {
 	}
 }
 
-// Hooked runs a function after it was created.
+// Hooked runs a function after it was created, and names its player only then.
 type Hooked struct {
 	dal.Model
 	PlayerID string
 	hook     func(*gorm.DB) error
+}
+
+// BeforeCreate names the player.
+func (h *Hooked) BeforeCreate(*gorm.DB) error {
+	h.PlayerID = "7"
+	return nil
 }
 
 // AfterCreate runs the hook.

@@ -55,6 +55,17 @@ func Global[M any]() Table { return Table{Class: GlobalClass, model: reflect.Typ
 // System declares a table that only a system scope that names it may touch.
 func System(name string) Table { return Table{Class: SystemClass, Name: name} }
 
+// TableName returns the table's name in the database, or "" for a model that gorm cannot parse.
+func (t Table) TableName() string {
+	if t.Class == SystemClass {
+		return t.Name
+	}
+	if parsed, err := newTable(t, &sync.Map{}); err == nil {
+		return parsed.name
+	}
+	return ""
+}
+
 // tables is the registry of declared tables. It is immutable after newTables.
 type tables struct {
 	byType map[reflect.Type]*table

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/DATA-DOG/go-sqlmock"
+	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
@@ -541,5 +542,32 @@ func TestMockStore_Savepoint(t *testing.T) {
 	})
 	if err != nil {
 		t.Errorf("outer: %v; sent %+v", err, m.Sent())
+	}
+}
+
+func TestMockStore_SwallowedDeadlockPoisons(t *testing.T) {
+	t.Parallel()
+	m := testutil.NewMockStore(t, heroTables(), "s1")
+	m.Shard("s1").ExpectBegin()
+	m.Shard("s1").ExpectExec(insertHero).WillReturnError(&mysql.MySQLError{Number: 1213})
+	m.Shard("s1").ExpectRollback()
+	err := m.Store.Transaction(as(t.Context(), "acme"), dal.Key("player", "7"), func(_ context.Context, tx *gorm.DB) error {
+		_ = tx.Create(&Hero{PlayerID: "7"}).Error
+		return nil
+	})
+	if !errors.Is(err, wire.ErrPoisoned) {
+		t.Errorf("committed: %v", err)
+	}
+}
+
+func TestMockStore_RefusedWritesSendNothing(t *testing.T) {
+	t.Parallel()
+	m := testutil.NewMockStore(t, heroTables(), "s1") // expects nothing
+	on := m.Store.On(as(t.Context(), "acme"), dal.Key("player", "7"))
+	if err := on.Create(&Hero{Model: dal.Model{TenantID: "globex"}, PlayerID: "7"}).Error; !errors.Is(err, dal.ErrTenantMismatch) {
+		t.Errorf("another tenant's row: %v", err)
+	}
+	if err := on.Delete(&Hero{}).Error; !errors.Is(err, gorm.ErrMissingWhereClause) {
+		t.Errorf("no condition: %v", err)
 	}
 }

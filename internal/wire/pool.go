@@ -83,7 +83,7 @@ func OpenSQLite(s SQLite, opts Options) (*Pool, error) {
 	if err != nil {
 		return nil, &ConnectError{Shard: opts.Shard, Err: err}
 	}
-	opts.Poisons = poisonsSQLite
+	opts.Poisons = PoisonsSQLite
 	return NewPool(inner, opts), nil
 }
 
@@ -136,8 +136,8 @@ func PoisonsMySQL(err error) bool {
 	return false
 }
 
-// poisonsSQLite: any error but a broken constraint may have rolled back more than its statement.
-func poisonsSQLite(err error) bool {
+// PoisonsSQLite reports errors after which a SQLite transaction must not commit: any error but a broken constraint may have rolled back more than its statement.
+func PoisonsSQLite(err error) bool {
 	code := Code(err)
 	return code != 0 && code&0xff != 19 && code&0xff != 1
 }
