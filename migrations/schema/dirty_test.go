@@ -2,10 +2,13 @@ package schema_test
 
 import (
 	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/internal/wire"
@@ -90,6 +93,45 @@ func TestUp_Dirty(t *testing.T) {
 			b.wantUpToDate(game2)
 			if got := b.columns(s1, "", "hero"); len(got) != 3 {
 				t.Fatalf("hero has columns %v, want level once", got)
+			}
+		})
+	}
+}
+
+// The process lives, and what it heard of the statement says whether it may have taken effect.
+func TestUp_DirtyByAnswer(t *testing.T) {
+	t.Parallel()
+	const statement, list = "ALTER TABLE hero ADD", "INSERT INTO tdal_version_game"
+	for name, tc := range map[string]struct {
+		at     string
+		answer error
+		dirty  bool
+	}{
+		"the answer was lost":         {statement, io.ErrUnexpectedEOF, true},
+		"it was interrupted":          {statement, &mysql.MySQLError{Number: 1317, Message: "interrupted"}, true},
+		"the server shut down":        {statement, &mysql.MySQLError{Number: 1053, Message: "shutdown"}, true},
+		"it was refused":              {statement, &mysql.MySQLError{Number: 1064, Message: "syntax"}, false},
+		"it never left":               {statement, &wire.ConnectError{Shard: "s1", Err: io.EOF}, false},
+		"goose's list was refused":    {list, &mysql.MySQLError{Number: 1114, Message: "full"}, true},
+		"goose's list was never sent": {list, &wire.ConnectError{Shard: "s1", Err: io.EOF}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := onMariaDB(t, 1)
+			b.mustUp(game1)
+			b.m = schema.Migrator{}.Observed(&hook{before: func(_ int, e wire.Event) error {
+				if strings.HasPrefix(e.Text, tc.at) {
+					return tc.answer
+				}
+				return nil
+			}})
+			if _, err := b.up(game2); !errors.Is(err, tc.answer) {
+				t.Fatalf("Up: got %v, want %v", err, tc.answer)
+			}
+			b.m = schema.Migrator{}
+			_, err := b.up(game2)
+			if errors.Is(err, schema.ErrDirty) != tc.dirty || !tc.dirty && err != nil {
+				t.Fatalf("second Up: got %v, want dirty: %v", err, tc.dirty)
 			}
 		})
 	}

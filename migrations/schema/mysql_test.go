@@ -50,6 +50,7 @@ func TestUp_Login(t *testing.T) {
 	neighbour := strings.Replace(own.Database, "_", "x", 1)
 	b.root("CREATE DATABASE `" + neighbour + "`")
 	t.Cleanup(func() { b.rootCleanup("DROP DATABASE `" + neighbour + "`") })
+	b.root("CREATE TABLE `" + neighbour + "`.hero (id INT)")
 	pool := b.login(bigS1, "big")
 	ctx := migrator(t.Context())
 	for _, text := range []string{
@@ -63,7 +64,7 @@ func TestUp_Login(t *testing.T) {
 	base := b.cfg.Cluster.Shards[0].Database
 	for _, text := range []string{
 		"CREATE TABLE x (id INT)", "DROP TABLE hero", "ALTER TABLE hero ADD COLUMN x INT", "SELECT * FROM `" + base + "`.hero",
-		"SELECT * FROM `" + base + "_other-s1`.hero", "SELECT * FROM `" + base + "_tdal_control`.tdal_tenants", "CREATE TABLE `" + neighbour + "`.x (id INT)",
+		"SELECT * FROM `" + base + "_other-s1`.hero", "SELECT * FROM `" + base + "_tdal_control`.tdal_tenants", "SELECT * FROM `" + neighbour + "`.hero",
 		"CREATE DATABASE `" + base + "_mine`", "SELECT * FROM mysql.user",
 	} {
 		_, err := pool.ExecContext(ctx, text)

@@ -185,6 +185,27 @@ func TestUp_T68_FifthOfTenFails(t *testing.T) {
 	})
 }
 
+// A place that fails at its third file has two: that is what is recorded.
+func TestUp_T68_RecordsHowFarItCame(t *testing.T) {
+	t.Parallel()
+	onBoth(t, 1, func(t *testing.T, b *bench) {
+		set := files("game", map[string]string{"0001_hero.sql": createHero, "0002_item.sql": createItem, "0003_bad.sql": "ALTER TABLE nothing ADD COLUMN x INT | ALTER TABLE nothing DROP COLUMN x"})
+		never := files("never", map[string]string{"0001_never.sql": "CREATE TABLE IF NOT EXISTS never (id BIGINT NOT NULL) | DROP TABLE IF EXISTS never"})
+		rep, err := b.up(set, never)
+		if e := upError(t, err); e.Failed[0].File != "0003_bad.sql" {
+			t.Fatalf("Up: got %+v, want 0003_bad.sql", e.Failed)
+		}
+		want := []schema.SetReport{{Set: "game", Version: 2, Applied: []string{"0001_hero.sql", "0002_item.sql"}}}
+		if got := rep.Places[0].Sets; !reflect.DeepEqual(got, want) {
+			t.Fatalf("report: got %+v, want %+v and the set after it not begun", got, want)
+		}
+		versions, _, err := b.control().Versions(t.Context())
+		if err != nil || len(versions) != 1 || versions[0].Version != 2 {
+			t.Fatalf("Versions: got %v, %v, want game at 2", versions, err)
+		}
+	})
+}
+
 // A store refuses a place that is behind, and serves again when it is not.
 func TestUp_T68_StoreRefusesOldPlace(t *testing.T) {
 	t.Parallel()
