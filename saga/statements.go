@@ -143,11 +143,12 @@ var (
 
 // The relay's poll and claim.
 var (
-	// k_due: one descent for each tenant with open donations, and none for the others.
+	// k_due: one descent for each tenant with open donations, and none for the others. MySQL's loose scan needs state in the grouping (MariaDB 10.11:
+	// 53 rows read of a backlog of 10,000; without it, or by the walk that serves SQLite, all of them).
 	dueTenants = forSystem("poll.tenants", wire.Poll, sqliteTenants(true),
-		"SELECT state, tenant_id FROM saga_out WHERE state IN (1, 2) GROUP BY state, tenant_id HAVING MIN(due_at) <= {now}")
+		"SELECT state, tenant_id FROM saga_out FORCE INDEX FOR GROUP BY (k_due) WHERE state IN (1, 2) GROUP BY state, tenant_id HAVING MIN(due_at) <= {now}")
 	openTenants = forSystem("open.tenants", wire.Poll, sqliteTenants(false),
-		"SELECT state, tenant_id FROM saga_out WHERE state IN (1, 2) GROUP BY state, tenant_id")
+		"SELECT state, tenant_id FROM saga_out FORCE INDEX FOR GROUP BY (k_due) WHERE state IN (1, 2) GROUP BY state, tenant_id")
 	// k_due, covering.
 	dueIDs = forTenant("poll.due", wire.Poll,
 		"SELECT saga_id FROM saga_out WHERE state = ? AND tenant_id = ? AND due_at <= {now} ORDER BY due_at, saga_id LIMIT ?", 1)
