@@ -49,6 +49,9 @@ var systemIndexes = map[string]bool{"k_due": true}
 
 // check compares every declared table with the place's database. All mistakes come in one error.
 func (db *database) check(ctx context.Context) error {
+	if err := db.checkIdentity(ctx); err != nil {
+		return err
+	}
 	var errs []error
 	for _, t := range db.store.tables.all {
 		if t.Class == SystemClass {
@@ -69,6 +72,20 @@ func (db *database) check(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkIdentity compares the place with what schema.Up wrote into its database, so that two servers named in another order are noticed before a row
+// is looked for on the wrong one.
+func (db *database) checkIdentity(ctx context.Context) error {
+	var have Place
+	err := db.each(ctx, placeOf, 1, func(rows *sql.Rows) error { return rows.Scan(&have.Shard, &have.Schema) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: place %s: %w", ErrNotMigrated, db.place, err)
+	case have != db.place:
+		return &IdentityError{Want: db.place, Have: have}
+	}
+	return nil
 }
 
 // compare lists what keeps the table from being kept apart by tenant.
@@ -170,6 +187,8 @@ func libraryFills(f *schema.Field) bool {
 }
 
 var (
+	placeOf = wire.RegisterSystem("dal/place", "SELECT shard, schema_name FROM tdal_place WHERE id = ?", wire.Schema)
+
 	sqliteColumns = wire.RegisterSystem("dal/sqlite columns", "SELECT name, type, \"notnull\", pk FROM pragma_table_info(?)", wire.Schema)
 	sqliteTable   = wire.RegisterSystem("dal/sqlite table", "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", wire.Schema)
 	sqliteIndexes = wire.RegisterSystem("dal/sqlite indexes", "SELECT name, \"unique\", origin FROM pragma_index_list(?) ORDER BY name", wire.Schema)
@@ -189,7 +208,7 @@ func (db *database) inspect(ctx context.Context, name string) (shape, error) {
 }
 
 // each runs one of the constants above and calls scan for each row.
-func (db *database) each(ctx context.Context, st *wire.Statement, arg string, scan func(rows *sql.Rows) error) error {
+func (db *database) each(ctx context.Context, st *wire.Statement, arg any, scan func(rows *sql.Rows) error) error {
 	rows, err := db.sql(false).QueryContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: st}), st.Text(), arg)
 	if err != nil {
 		return err

@@ -207,3 +207,17 @@ func SafeToRetry(err error) bool {
 	var connect *wire.ConnectError
 	return errors.As(err, &connect) || errors.Is(err, quota.ErrQuotaExceeded)
 }
+
+// ErrIdentity reports a database that is another place's. Possibly wrapped; see [IdentityError].
+var ErrIdentity = errors.New("dal: database of another place")
+
+// IdentityError names both places. It is [ErrIdentity].
+type IdentityError struct{ Want, Have Place }
+
+// Error names both places and what to look at.
+func (e *IdentityError) Error() string {
+	return fmt.Sprintf("dal: the database configured for place %s says that it is place %q: check the order of Cluster.Shards", e.Want, e.Have)
+}
+
+// Is reports that every IdentityError is an [ErrIdentity].
+func (e *IdentityError) Is(target error) bool { return target == ErrIdentity }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -155,12 +157,73 @@ func TestPlaces_StartUpRefusesWhatCannotBeKeptApart(t *testing.T) {
 			if !errors.As(err, &m) || m.Table != "heros" || m.Mend == "" || !strings.Contains(err.Error(), "does not begin with tenant_id") {
 				t.Errorf("T47: %v", err)
 			}
-			for _, place := range []string{"s1:", "s2/t_schema-c", "base-d-s1"} {
-				if !strings.Contains(err.Error(), strings.TrimSuffix(place, ":")) {
+			for _, place := range []string{"in s1:", "in s2:"} {
+				if !strings.Contains(err.Error(), place) {
 					t.Errorf("the error does not name place %s: %v", place, err)
 				}
 			}
 		})
+	}
+}
+
+func TestPlaces_T68_OnlyTheTenantThatIsBehindIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := dal.Config{Cluster: dal.SQLiteCluster(dir, 1), Registry: threeModels(t), Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}}
+	if _, err := schema.Up(t.Context(), cfg, heroes("", "")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "s1.t_schema-c.db")
+	saved, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	store, err := dal.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatalf("one tenant's place stops all: %v", err)
+	}
+	defer func() { _ = store.Close(context.Background()) }()
+	find := func(id tenant.ID) error {
+		return store.On(tenant.NewContext(t.Context(), id), dal.Key("player", "p1")).Find(&[]Hero{}).Error
+	}
+	for range 2 {
+		if err := find("schema-c"); !errors.Is(err, dal.ErrNotMigrated) {
+			t.Errorf("the tenant without its file: %v", err)
+		}
+	}
+	for _, id := range []tenant.ID{"shared-a", "base-d"} {
+		if err := find(id); err != nil {
+			t.Errorf("%s pays for it: %v", id, err)
+		}
+	}
+	if err := os.WriteFile(file, saved, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := find("schema-c"); err != nil {
+		t.Errorf("after it was mended: %v", err)
+	}
+}
+
+func TestPlaces_DatabaseOfAnotherPlaceIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := dal.Config{Cluster: dal.SQLiteCluster(dir, 2), Registry: threeModels(t), Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}}
+	if _, err := schema.Up(t.Context(), cfg, heroes("", "")); err != nil {
+		t.Fatal(err)
+	}
+	one, two := filepath.Join(dir, "s1.db"), filepath.Join(dir, "s2.db")
+	for _, mv := range [][2]string{{one, one + ".x"}, {two, one}, {one + ".x", two}} {
+		if err := os.Rename(mv[0], mv[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := dal.Open(t.Context(), cfg)
+	var id *dal.IdentityError
+	if !errors.As(err, &id) || !errors.Is(err, dal.ErrIdentity) {
+		t.Errorf("two files were swapped: %v", err)
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 	"gorm.io/gorm"
 
 	"github.com/tenantdal/tenantdal/dal/control"
@@ -38,13 +40,15 @@ type Store struct {
 	places   sync.Map // Place -> *database
 	open     func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
 
-	mu     sync.Mutex // held while a place is opened or the store closed
-	closed bool
+	opening singleflight.Group // one opener a place
+	mu      sync.Mutex         // guards closed, and that no place is kept after it
+	closed  bool
 }
 
-// Open connects to every place, compares the declared tables with each database, and returns the store. It never changes a schema.
+// Open connects to every place, compares the declared tables with each database, and returns the store. It never changes a schema. A place that is one
+// tenant's own and is not fit does not stop the others: it is logged, and that tenant is refused with the same error until it is mended.
 //
-// It returns [ErrNotMigrated] where schema.Up has not run, one joined error of [*ModelError] for every table that cannot be kept apart by tenant,
+// For the shared places it returns [ErrNotMigrated] where schema.Up has not run, one joined error of [*ModelError] for every table that cannot be kept apart by tenant,
 // and the driver's error inside a connect error that names the shard for a database that cannot be reached.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
@@ -102,23 +106,21 @@ func (s *Store) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkVersions(ctx, places); err != nil {
-		return err
-	}
 	var mu sync.Mutex
 	var errs []error
 	g := errgroup.Group{}
 	g.SetLimit(openParallelism)
 	for _, p := range places {
 		g.Go(func() error {
-			db, err := s.at(ctx, p.Place, p.owner)
-			if err == nil {
-				err = db.check(ctx)
-			}
-			if err != nil {
+			_, err := s.at(ctx, p.Place, p.owner)
+			switch {
+			case err == nil:
+			case p.owner == "" || ctx.Err() != nil:
 				mu.Lock()
 				errs = append(errs, err)
 				mu.Unlock()
+			default: // that tenant alone is refused, with this error, until its place is mended
+				s.log.LogAttrs(tenant.NewContext(ctx, p.owner), slog.LevelWarn, "place refused", slog.String("shard", string(p.Shard)), slog.Any("err", err))
 			}
 			return nil
 		})
@@ -164,10 +166,7 @@ func (s *Store) connectControl(ctx context.Context) error {
 func (s *Store) refresh(ctx context.Context) error {
 	t, err := s.control.Topology(ctx)
 	if err != nil {
-		if errors.Is(err, control.ErrNotMigrated) {
-			return fmt.Errorf("%w: %w", ErrNotMigrated, err)
-		}
-		return fmt.Errorf("dal: read the topology: %w", err)
+		return migrated("read the topology", err)
 	}
 	want := s.cfg.Cluster.ShardIDs()
 	slices.Sort(want)
@@ -220,47 +219,81 @@ func (s *Store) known(ctx context.Context) ([]ownedPlace, error) {
 	return all, nil
 }
 
-// checkVersions compares what schema.Up recorded for each place with its target.
-func (s *Store) checkVersions(ctx context.Context, places []ownedPlace) error {
+// checkVersion compares what schema.Up recorded for a place with its target.
+func (s *Store) checkVersion(ctx context.Context, p Place) error {
 	versions, target, err := s.control.Versions(ctx)
 	if err != nil {
-		return fmt.Errorf("dal: read schema versions: %w", err)
+		return migrated("read schema versions", err)
 	}
-	have := map[Place]map[string]int64{}
+	have := map[string]int64{}
 	for _, v := range versions {
-		p := Place{shardrouter.ShardID(v.Shard), v.Schema}
-		if have[p] == nil {
-			have[p] = map[string]int64{}
-		}
-		have[p][v.Set] = v.Version
-	}
-	var errs []error
-	for _, p := range places {
-		for set, want := range target {
-			if got := have[p.Place][set]; got < want {
-				errs = append(errs, fmt.Errorf("%w: place %s, set %q is at version %d, want %d", ErrNotMigrated, p.Place, set, got, want))
-			}
+		if v.Shard == p.Shard && v.Schema == p.Schema {
+			have[v.Set] = v.Version
 		}
 	}
-	return errors.Join(errs...)
+	for set, want := range target {
+		if have[set] < want {
+			return fmt.Errorf("%w: place %s, set %q is at version %d, want %d", ErrNotMigrated, p, set, have[set], want)
+		}
+	}
+	return nil
 }
 
-// at returns the database of a place, opened on first use.
+// migrated wraps an error of the control database; a missing table is [ErrNotMigrated].
+func migrated(op string, err error) error {
+	if errors.Is(err, control.ErrNotMigrated) {
+		return fmt.Errorf("%w: %s: %w", ErrNotMigrated, op, err)
+	}
+	return fmt.Errorf("dal: %s: %w", op, err)
+}
+
+// openLimit bounds how long a place is opened and checked, for all callers that wait for it.
+const openLimit = 30 * time.Second
+
+// at returns the database of a place. The first call opens and checks it; what is not fit is refused, and looked at again by the next call.
 func (s *Store) at(ctx context.Context, p Place, owner tenant.ID) (*database, error) {
 	if db, ok := s.places.Load(p); ok {
 		return db.(*database), nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, ErrClosed
+	opened := s.opening.DoChan(p.String(), func() (any, error) {
+		if db, ok := s.places.Load(p); ok {
+			return db, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openLimit)
+		defer cancel()
+		return s.fit(ctx, p, owner)
+	})
+	select {
+	case r := <-opened:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(*database), nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("dal: open place %s: %w", p, context.Cause(ctx))
 	}
-	if db, ok := s.places.Load(p); ok {
-		return db.(*database), nil
+}
+
+// fit opens a place, compares it with the declared tables, and keeps it.
+func (s *Store) fit(ctx context.Context, p Place, owner tenant.ID) (*database, error) {
+	if s.control != nil {
+		if err := s.checkVersion(ctx, p); err != nil {
+			return nil, err
+		}
 	}
 	db, err := s.open(ctx, p, owner)
 	if err != nil {
 		return nil, err
+	}
+	if s.control != nil {
+		if err := db.check(ctx); err != nil {
+			return nil, errors.Join(err, db.close())
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errors.Join(ErrClosed, db.close())
 	}
 	s.places.Store(p, db)
 	return db, nil

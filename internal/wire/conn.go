@@ -274,7 +274,14 @@ func (t *tx) Commit() error {
 		}
 		return err
 	}
-	err := c.send(t.ctx, t.mark, "commit", "", nil, t.inner.Commit)
+	sent := false
+	err := c.send(t.ctx, t.mark, "commit", "", nil, func() error {
+		sent = true
+		return t.inner.Commit()
+	})
+	if !sent { // an observer's error stood in its way: nothing may stay open on the connection
+		return errors.Join(err, t.Rollback())
+	}
 	c.inTx, c.poisoned = false, nil
 	if err == nil {
 		c.owner.count.commits.Add(1)
