@@ -223,8 +223,11 @@ func (db *database) stats() wire.Stats {
 func (db *database) close() error {
 	var errs []error
 	for _, p := range []*wire.Pool{db.reader, db.writer} {
-		if p != nil {
-			errs = append(errs, p.Close())
+		if p == nil {
+			continue
+		}
+		if err := p.Close(); err != nil && !wire.IsConnection(err) { // a connection that broke has nothing left to close
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)

@@ -308,7 +308,7 @@ func (s *Store) Close(ctx context.Context) error {
 	}
 	s.closed = true
 	var errs []error
-	if err := s.ids.close(ctx); err != nil && s.pool != nil {
+	if err := s.ids.close(ctx); err != nil && !wire.IsConnection(err) { // the lease of a node number ends by itself
 		errs = append(errs, err)
 	}
 	s.places.Range(func(_, v any) bool {
@@ -316,7 +316,9 @@ func (s *Store) Close(ctx context.Context) error {
 		return true
 	})
 	if s.pool != nil {
-		errs = append(errs, s.pool.Close())
+		if err := s.pool.Close(); err != nil && !wire.IsConnection(err) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -107,6 +107,7 @@ func OpenMySQL(cfg *mysql.Config, opts Options) (*Pool, error) {
 	cfg.InterpolateParams = true
 	cfg.RejectReadOnly = true
 	cfg.MultiStatements = false
+	cfg.Logger = &mysql.NopLogger{} // what it would print comes back as errors
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 5 * time.Second
 	}

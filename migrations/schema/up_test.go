@@ -220,7 +220,7 @@ func TestUp_T68_StoreRefusesOldPlace(t *testing.T) {
 		s, err := dal.Open(t.Context(), b.cfg)
 		if err == nil {
 			defer func() { _ = s.Close(context.Background()) }()
-			_, err = s.Route(tenant.NewContext(t.Context(), "old"), dal.Key("player", "7"))
+			err = s.OnPlace(tenant.System(t.Context(), "look at the old place", "hero"), place).Exec("anything").Error
 		}
 		if !errors.Is(err, dal.ErrNotMigrated) {
 			t.Fatalf("a store over an old place: got %v, want ErrNotMigrated", err)
