@@ -338,9 +338,7 @@ func TestKill9_SQLite(t *testing.T) {
 		cmd, out := child(t, args...)
 		// Four kills come at any moment, the others while donors are at work.
 		if i%3 != 0 {
-			for deadline := time.Now().Add(time.Minute); !strings.Contains(out.String(), "setup: ") && time.Now().Before(deadline); {
-				time.Sleep(time.Millisecond)
-			}
+			donating(out)
 		}
 		time.Sleep(time.Duration(rnd.IntN(250)) * time.Millisecond)
 		if err := cmd.Process.Kill(); err != nil {
@@ -374,9 +372,7 @@ func TestKill9_MariaDBServerAndProgram(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"-trace", file, "-shards", "mariadb:3", "-dir", dir}
 	cmd, out := child(t, args...)
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(out.String(), "setup: ") && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+	donating(out)
 	time.Sleep(time.Duration(rnd.IntN(200)) * time.Millisecond)
 	killServer(t, filepath.Join(dir, "s2")) // the program brings it back
 	time.Sleep(time.Duration(rnd.IntN(1500)) * time.Millisecond)
@@ -385,12 +381,20 @@ func TestKill9_MariaDBServerAndProgram(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	cmd, out = child(t, args...)
-	time.Sleep(time.Duration(500+rnd.IntN(1000)) * time.Millisecond)
+	donating(out)
+	time.Sleep(time.Duration(rnd.IntN(100)) * time.Millisecond)
 	killServer(t, filepath.Join(dir, "s1"))
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("the run over a killed server: %v: %s", err, out)
 	}
 	must(t, expected, args...)
+}
+
+// donating waits until a program has applied its setup lines.
+func donating(out *output) {
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(out.String(), "setup: ") && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // killServer kills the server whose directory that is.
@@ -427,9 +431,7 @@ func TestStopped_SaysHowManyArePending(t *testing.T) {
 	stderr := &output{}
 	done := make(chan int, 1)
 	go func() { done <- run(ctx, args, &stdout, stderr) }()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(stderr.String(), "setup: ") && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+	donating(stderr)
 	cancel()
 	if code := <-done; code != 1 || !strings.Contains(stderr.String(), "donations are pending") {
 		t.Errorf("exit %d: %s", code, stderr)

@@ -235,10 +235,14 @@ func (c *conn) IsValid() bool {
 	return true
 }
 
-// Close closes the connection; a permit still held ends with it.
+// Close closes the connection; a permit still held ends with it. A connection that is broken has nothing left to close: only what a database says
+// about it is an error.
 func (c *conn) Close() error {
 	defer c.release()
-	return c.inner.Close()
+	if err := c.inner.Close(); Code(err) != 0 {
+		return err
+	}
+	return nil
 }
 
 func (c *conn) release() {

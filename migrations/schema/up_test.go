@@ -217,17 +217,17 @@ func TestUp_T68_StoreRefusesOldPlace(t *testing.T) {
 		if _, err := b.up(game2); err == nil {
 			t.Fatal("Up: got nil, want an error")
 		}
-		s, err := dal.Open(t.Context(), b.cfg)
+		old, err := dal.Open(t.Context(), b.cfg)
 		if err == nil {
-			defer func() { _ = s.Close(context.Background()) }()
-			err = s.OnPlace(tenant.System(t.Context(), "look at the old place", "hero"), place).Exec("anything").Error
+			defer func() { _ = old.Close(context.Background()) }()
+			err = old.OnPlace(tenant.System(t.Context(), "look at the old place", "hero"), place).Exec("anything").Error
 		}
 		if !errors.Is(err, dal.ErrNotMigrated) {
 			t.Fatalf("a store over an old place: got %v, want ErrNotMigrated", err)
 		}
 		b.exec(place, "old", "ALTER TABLE hero DROP COLUMN level")
 		b.mustUp(game2)
-		s, err = dal.Open(t.Context(), b.cfg)
+		s, err := dal.Open(t.Context(), b.cfg)
 		if err != nil {
 			t.Fatalf("Open: %v", err)
 		}
