@@ -199,6 +199,10 @@ func IsRetryable(err error) bool { return wire.IsDeadlock(err) }
 // IsDuplicateKey reports a broken primary or unique key.
 func IsDuplicateKey(err error) bool { return wire.IsDuplicateKey(err) }
 
+// IsConnection reports a database that could not be reached, or a connection that broke: it may work again later. Whether a statement that was under way
+// took effect is not known; see [SafeToRetry].
+func IsConnection(err error) bool { return wire.IsConnection(err) }
+
 // IsTimeout reports a deadline, the caller's or the server's.
 func IsTimeout(err error) bool { return wire.IsTimeout(err) }
 

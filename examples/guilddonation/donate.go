@@ -21,7 +21,7 @@ const patience = 2 * time.Minute
 // donate applies the setup lines, sends every donation and waits until all have ended. It returns how many lines it sent and how long that took, from
 // the first line sent to the last donation ended.
 func (w *work) donate(ctx context.Context) (sent int, took time.Duration, err error) {
-	if err := w.donations.Start(ctx); err != nil {
+	if err := patiently(ctx, func() error { return w.donations.Start(ctx) }); err != nil {
 		return 0, 0, err
 	}
 	defer func() {

@@ -63,10 +63,7 @@ func job(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := sameTrace(ctx, cfg, opts, tr); err != nil {
 		return err
 	}
-	if _, err := schema.Up(ctx, cfg, schema.Saga()); err != nil {
-		return err
-	}
-	store, err := dal.Open(ctx, cfg)
+	store, err := open(ctx, cfg, opts)
 	if err != nil {
 		return err
 	}
@@ -78,7 +75,11 @@ func job(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	j := &work{store: store, donations: donations, trace: tr, workers: opts.Workers, say: say}
 
-	finished, err := j.finished(ctx)
+	finished := false
+	err = patiently(ctx, func() (err error) {
+		finished, err = j.finished(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,12 @@ func job(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			return j.stopped(context.WithoutCancel(ctx), err)
 		}
 	}
-	rep, accounts, err := j.collect(ctx)
+	var rep *report.Report
+	var accounts []report.Conservation
+	err = patiently(ctx, func() (err error) {
+		rep, accounts, err = j.collect(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -100,6 +106,40 @@ func job(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		}
 	}
 	return finish(opts, tr, rep, accounts, report.Run{Tenants: declared(tr), Sent: sent, Elapsed: took}, stdout, stderr)
+}
+
+// open migrates and opens the store. A server of the program's own that dies meanwhile is restarted, so it is waited for; another's that cannot be
+// reached is an error at once.
+func open(ctx context.Context, cfg dal.Config, opts options.Options) (store *dal.Store, err error) {
+	try := func() error {
+		if _, err := schema.Up(ctx, cfg, schema.Saga()); err != nil {
+			return err
+		}
+		store, err = dal.Open(ctx, cfg)
+		return err
+	}
+	if opts.Shards.Kind == options.MariaDB {
+		err = patiently(ctx, try)
+	} else {
+		err = try()
+	}
+	return store, err
+}
+
+// patiently tries again while a database is away.
+func patiently(ctx context.Context, do func() error) error {
+	deadline := time.Now().Add(patience)
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := do()
+		if err == nil || !dal.IsConnection(err) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // input reads the command line and the whole trace.
@@ -204,7 +244,7 @@ func (w *work) finished(ctx context.Context) (bool, error) {
 }
 
 func (w *work) note(ctx context.Context, name, value string) error {
-	return w.store.SetNote(system(ctx), name, value)
+	return patiently(ctx, func() error { return w.store.SetNote(system(ctx), name, value) })
 }
 
 // stopped ends a run that was interrupted or failed: it says what is left.
