@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"strings"
 	"testing"
 )
 
@@ -12,21 +14,35 @@ func Example() {
 	// Output: acme has a sword
 }
 
-// The README shows main as it is.
-func TestMain_IsShort(t *testing.T) {
+func TestMain_IsShortAndInTheReadme(t *testing.T) {
 	t.Parallel()
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "main.go", nil, 0)
+	source, err := os.ReadFile("main.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := 0
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "main.go", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body []string
 	for _, d := range file.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "main" {
-			lines = fset.Position(fn.Body.Rbrace).Line - fset.Position(fn.Body.Lbrace).Line - 1
+			text := string(source[fset.Position(fn.Body.Lbrace).Offset+1 : fset.Position(fn.Body.Rbrace).Offset])
+			body = strings.Split(strings.Trim(text, "\n"), "\n")
 		}
 	}
-	if lines == 0 || lines > 15 {
-		t.Errorf("main has %d lines, want 1 to 15", lines)
+	if len(body) == 0 || len(body) > 15 {
+		t.Errorf("main has %d lines, want 1 to 15", len(body))
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range body {
+		body[i] = strings.TrimPrefix(line, "\t")
+	}
+	if !strings.Contains(string(readme), "```go\n"+strings.Join(body, "\n")+"\n```") {
+		t.Error("the README's quick start is not main's body")
 	}
 }
