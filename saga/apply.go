@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/tenantdal/tenantdal/dal"
@@ -71,7 +72,15 @@ func (d *Donations) decideAll(ctx context.Context, lib *dal.Library, jobs []*job
 		verdicts = make([]verdict, len(jobs))
 		return lib.Tx(system(ctx, "decide donations"), func(tx *dal.LibraryTx) error { return d.decideIn(ctx, tx, jobs, verdicts) })
 	})
-	return verdicts, err
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range verdicts {
+		if v.outcome == Voided {
+			d.log.LogAttrs(ctx, slog.LevelWarn, "donation voided", jobs[i].attrs(jobs[i].target)...)
+		}
+	}
+	return verdicts, nil
 }
 
 // decideIn is the transaction's body. Decision rows come first and then the cells, each in the order of their keys, so that no two transactions over

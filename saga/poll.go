@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/tenantdal/tenantdal/dal"
@@ -60,7 +61,7 @@ func (r *relay) poll(s *site) {
 		} else {
 			s.pause = min(2*s.pause, r.d.cfg.PollMax)
 		}
-		if r.state == relayRunning {
+		if r.state == relayRunning && !s.gone {
 			r.pollIn(s, s.pause*3/4+mathrand.N(s.pause/2+1))
 		}
 	})
@@ -68,24 +69,22 @@ func (r *relay) poll(s *site) {
 
 // round claims what is due in one place, at most Config.PerTenant donations of each tenant, and queues it.
 func (r *relay) round(p dal.Place) (found int, err error) {
-	ctx, cancel := r.d.step(r.ctx)
-	defer cancel()
 	lib, err := r.d.store.Library(p, dal.LaneSystem)
 	if err != nil {
 		return 0, err
 	}
-	work, err := r.d.tenants(ctx, lib, dueTenants)
+	work, err := r.d.tenants(r.ctx, lib, dueTenants)
 	if err != nil {
 		return 0, err
 	}
-	// A round that is cut short by its deadline must not always serve the same ones.
+	// A round that is cut short must not always serve the same ones.
 	mathrand.Shuffle(len(work), func(i, j int) { work[i], work[j] = work[j], work[i] })
 	for _, w := range work {
-		ids, err := r.d.due(ctx, lib, w)
+		ids, err := r.d.due(r.ctx, lib, w)
 		if err != nil {
 			return found, err
 		}
-		jobs, bad, err := r.d.claim(ctx, lib, p, w.tenant, r.grounded(w.tenant, ids), claimDue)
+		jobs, bad, err := r.d.claim(r.ctx, lib, p, w.tenant, r.grounded(w.tenant, ids), claimDue)
 		if err != nil {
 			return found, err
 		}
@@ -123,7 +122,7 @@ func (r *relay) grounded(id tenant.ID, ids []ID) []ID {
 	return out
 }
 
-// relist finds the places of tenants that were added since.
+// relist finds the places of tenants that were added since, and forgets those that are no more.
 func (r *relay) relist() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,11 +141,27 @@ func (r *relay) relist() {
 		if r.state != relayRunning {
 			return
 		}
-		for _, p := range places {
-			r.site(p)
+		if err == nil {
+			r.know(places)
 		}
 		r.places.Reset(r.d.cfg.PlacesEvery)
 	})
+}
+
+// know starts polls of new places and ends those of places that are no more. Call it with mu held.
+func (r *relay) know(places []dal.Place) {
+	for p, s := range r.sites {
+		if !slices.Contains(places, p) && s.applies+s.ends == 0 {
+			s.gone = true
+			if s.timer != nil {
+				s.timer.Stop()
+			}
+			delete(r.sites, p)
+		}
+	}
+	for _, p := range places {
+		r.site(p)
+	}
 }
 
 // openTenant is a tenant with open donations of one state in one place.
@@ -157,6 +172,8 @@ type openTenant struct {
 
 // tenants lists who has work in a place. A row whose tenant is none is logged and left alone: no statement could name it.
 func (d *Donations) tenants(ctx context.Context, lib *dal.Library, st statement) ([]openTenant, error) {
+	ctx, cancel := d.step(ctx)
+	defer cancel()
 	var out []openTenant
 	err := each(ctx, lib, d.st(st), nil, func(rows *sql.Rows) error {
 		var w openTenant
@@ -187,6 +204,8 @@ func (d *Donations) open(ctx context.Context, lib *dal.Library, w openTenant) ([
 }
 
 func (d *Donations) ids(ctx context.Context, lib *dal.Library, id tenant.ID, st *wire.Statement, args ...any) ([]ID, error) {
+	ctx, cancel := d.step(ctx)
+	defer cancel()
 	var ids []ID
 	err := each(tenant.NewContext(ctx, id), lib, st, args, func(rows *sql.Rows) error {
 		var x ID
@@ -208,6 +227,8 @@ func (d *Donations) claim(ctx context.Context, lib *dal.Library, p dal.Place, id
 	if len(ids) == 0 {
 		return nil, nil, nil
 	}
+	ctx, cancel := d.step(ctx)
+	defer cancel()
 	token := make([]byte, 16)
 	_, _ = rand.Read(token) // never fails
 	lease := micros(d.cfg.LeaseFor)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,8 +28,14 @@ type relay struct {
 	sites   map[dal.Place]*site // made on first use
 	flying  map[flight]struct{} // jobs handed over or claimed and not finished
 	tasks   int                 // goroutines of this relay
-	waiting []chan struct{}     // closed when tasks and flying are both empty
-	places  *time.Timer         // reads the list of places again
+	waiting []waiter
+	places  *time.Timer // reads the list of places again
+}
+
+// waiter waits until no task runs and, unless it is in a hurry, nothing flies.
+type waiter struct {
+	done  chan struct{}
+	hurry bool
 }
 
 type relayState uint8
@@ -58,6 +65,7 @@ type site struct {
 	next    time.Time     // when the timer ends
 	polling bool
 	failing bool // the last poll failed
+	gone    bool // the place is no more
 }
 
 func newRelay(d *Donations) *relay {
@@ -122,17 +130,17 @@ func (r *relay) close(ctx context.Context) error {
 		}
 	}
 	cancel := r.cancel
-	idle := r.idle()
+	drained := r.idle(false)
 	r.mu.Unlock()
 
 	select {
-	case <-idle:
+	case <-drained:
 		cancel(ErrClosed)
 		return nil
 	default:
 	}
 	select {
-	case <-idle:
+	case <-drained:
 		cancel(ErrClosed)
 		return nil
 	case <-ctx.Done():
@@ -140,40 +148,41 @@ func (r *relay) close(ctx context.Context) error {
 	cancel(ErrClosed)
 	r.mu.Lock()
 	left := len(r.flying)
+	stopped := r.idle(true) // a donor in its own transaction has its own ctx
 	r.mu.Unlock()
-	<-idle
+	<-stopped
 	if cause := context.Cause(ctx); left > 0 && !errors.Is(cause, ErrClosed) {
 		return fmt.Errorf("saga: close: %d donations are left to the next start: %w", left, cause)
 	}
 	return nil
 }
 
-// idle returns a channel that is closed when nothing is under way. Call it with mu held.
-func (r *relay) idle() <-chan struct{} {
-	ch := make(chan struct{})
-	if r.tasks == 0 && len(r.flying) == 0 {
-		close(ch)
-		return ch
-	}
-	r.waiting = append(r.waiting, ch)
-	return ch
+// idle returns a channel that is closed when no task runs and, unless in a hurry, nothing flies. Call it with mu held.
+func (r *relay) idle(hurry bool) <-chan struct{} {
+	w := waiter{make(chan struct{}), hurry}
+	r.waiting = append(r.waiting, w)
+	r.settleDown()
+	return w.done
 }
 
-// settleDown tells those who wait that nothing is under way, if so. Call it with mu held.
+// settleDown tells those who wait, when it is so. Call it with mu held.
 func (r *relay) settleDown() {
-	if r.tasks > 0 || len(r.flying) > 0 {
+	if r.tasks > 0 || len(r.waiting) == 0 {
 		return
 	}
-	for _, ch := range r.waiting {
-		close(ch)
-	}
-	r.waiting = nil
+	r.waiting = slices.DeleteFunc(r.waiting, func(w waiter) bool {
+		done := w.hurry || len(r.flying) == 0
+		if done {
+			close(w.done)
+		}
+		return done
+	})
 }
 
 // flush waits until nothing that was handed over is under way.
 func (r *relay) flush(ctx context.Context) error {
 	r.mu.Lock()
-	idle := r.idle()
+	idle := r.idle(false)
 	r.mu.Unlock()
 	select {
 	case <-idle:

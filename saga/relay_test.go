@@ -5,8 +5,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/migrations/schema"
 	"github.com/tenantdal/tenantdal/saga"
 	"github.com/tenantdal/tenantdal/tenant"
 )
@@ -490,6 +493,197 @@ func TestClose_CutShort(t *testing.T) {
 	w.must(err)
 	w.wantState(next, acme, don, saga.Settled, "")
 	w.wantConserved(next)
+}
+
+// A donor that hangs in its own transaction does not keep a Close beyond its ctx.
+func TestClose_DonorHangs(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t, 2, everyModel[0])
+	d := w.donations(quiet())
+	don := w.fresh(d, acme, 10, 4)
+	w.must(d.Start(w.Context()))
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	w.watch.onBefore(func(_ context.Context, e wire.Event) error {
+		if strings.HasPrefix(e.Text, "INSERT INTO saga_out") {
+			close(reached)
+			<-goOn
+		}
+		return nil
+	})
+	donated := make(chan error, 1)
+	go func() {
+		_, err := d.Donate(w.as(acme), don)
+		donated <- err
+	}()
+	<-reached
+	ctx, cancel := context.WithCancel(w.Context())
+	cancel()
+	if err := d.Close(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Close = %v, want context.Canceled", err)
+	}
+	close(goOn)
+	w.must(<-donated)
+	w.watch.off()
+	w.wantState(d, acme, don, saga.Pending, "")
+	w.must(d.Close(w.Context())) // nothing is under way any more
+}
+
+// Of relays that poll at once, one claims a donation.
+func TestRelay_ClaimsAreExclusive(t *testing.T) {
+	t.Parallel()
+	onEach(t, 2, func(w *world) {
+		d := w.donations(quiet())
+		var all []saga.Donation
+		base := w.fresh(d, acme, 1000, 1)
+		for i := range 60 {
+			don := base
+			don.Key = fmt.Sprint(i)
+			_, err := d.Donate(w.as(acme), don)
+			w.must(err)
+			all = append(all, don)
+		}
+		var wg sync.WaitGroup
+		var settled atomic.Int64
+		for range 6 {
+			relay := w.donationsOver(w.store, quiet())
+			wg.Go(func() {
+				ended, err := relay.Step(w.sys)
+				if err != nil {
+					t.Errorf("Step: %v", err)
+				}
+				settled.Add(int64(ended.Settled))
+			})
+		}
+		wg.Wait()
+		if n := settled.Load(); n != 60 {
+			t.Errorf("%d settled, want 60", n)
+		}
+		for _, don := range all {
+			if row := w.journal(d, acme, don); row.Attempts != 1 || row.Fence != 1 {
+				t.Fatalf("%s was claimed %d times, want once: %+v", don.Key, row.Fence, row)
+			}
+		}
+	}, everyModel[0])
+}
+
+// growing is a registry to which tenants are added.
+type growing struct {
+	mu  sync.Mutex
+	all []tenant.Tenant
+}
+
+func (g *growing) add(t tenant.Tenant) error {
+	t, err := tenant.Place(t)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all = append(g.all, t)
+	return err
+}
+
+func (g *growing) Tenant(_ context.Context, id tenant.ID) (tenant.Tenant, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, t := range g.all {
+		if t.ID == id {
+			return t, nil
+		}
+	}
+	return tenant.Tenant{}, &tenant.UnknownTenantError{ID: id}
+}
+
+func (g *growing) Tenants(context.Context) ([]tenant.Tenant, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]tenant.Tenant(nil), g.all...), nil
+}
+
+// A relay that runs finds the places of tenants that come later.
+func TestRelay_FindsThePlacesOfNewTenants(t *testing.T) {
+	t.Parallel()
+	registry := &growing{}
+	if err := registry.add(everyModel[0]); err != nil {
+		t.Fatal(err)
+	}
+	w := openWith(t, dal.Config{Cluster: dal.SQLiteCluster(t.TempDir(), 2)}, registry)
+	cfg := brisk()
+	cfg.PlacesEvery = 5 * time.Millisecond
+	relay, donor := w.donations(cfg), w.donations(quiet())
+	w.must(relay.Start(w.Context()))
+	w.must(registry.add(tenant.Tenant{ID: delta, Model: tenant.OwnSchema}))
+	_, err := schema.Provision(w.Context(), w.cfg, delta, schema.Saga())
+	w.must(err)
+	don := w.fresh(donor, delta, 10, 4)
+	_, err = donor.Donate(w.as(delta), don)
+	w.must(err)
+	w.eventually("the new tenant's donation ends", w.stands(donor, delta, don, saga.Settled))
+}
+
+// records keeps what a logger is told.
+type records struct {
+	mu  sync.Mutex
+	all []map[string]string
+}
+
+func (r *records) Enabled(context.Context, slog.Level) bool { return true }
+func (r *records) WithAttrs([]slog.Attr) slog.Handler       { return r }
+func (r *records) WithGroup(string) slog.Handler            { return r }
+func (r *records) Handle(_ context.Context, rec slog.Record) error {
+	m := map[string]string{"msg": rec.Message, "level": rec.Level.String()}
+	rec.Attrs(func(a slog.Attr) bool {
+		m[a.Key] = a.Value.String()
+		return true
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, m)
+	return nil
+}
+
+// Whatever the library does by itself is logged at warn and names tenant, shard and saga; what goes as it should is not.
+func TestRelay_Q44_LogsNameTenantShardAndSaga(t *testing.T) {
+	t.Parallel()
+	logged := &records{}
+	w := open(t, dal.Config{Cluster: dal.SQLiteCluster(t.TempDir(), 2), Logger: slog.New(logged)}, everyModel[0])
+	d := w.donations(quiet())
+	donate := func() saga.Donation {
+		don := w.fresh(d, acme, 10, 4)
+		_, err := d.Donate(w.as(acme), don)
+		w.must(err)
+		return don
+	}
+	good, refused, late, poison := donate(), donate(), donate(), donate()
+	w.must(d.SetGuild(w.as(acme), refused.Guild, false))
+	w.expire(d, acme, late)
+	w.forge(d, poison, "qty = 9")
+	_, err := d.Drain(w.sys)
+	w.must(err)
+	type line struct{ msg, saga, shard, reason string }
+	want := map[line]bool{
+		{"donation refunded", sagaID(acme, refused).String(), w.sourceOf(d, acme, refused).String(), string(saga.ReasonClosed)}:  true,
+		{"donation voided", sagaID(acme, late).String(), w.targetOf(d, acme, late).String(), ""}:                                 true,
+		{"donation refunded", sagaID(acme, late).String(), w.sourceOf(d, acme, late).String(), string(saga.ReasonTimeout)}:       true,
+		{"donation quarantined", sagaID(acme, poison).String(), w.sourceOf(d, acme, poison).String(), string(saga.ReasonBadRow)}: true,
+	}
+	logged.mu.Lock()
+	lines := slices.Clone(logged.all)
+	logged.mu.Unlock()
+	for _, m := range lines {
+		if m["level"] != "WARN" {
+			continue
+		}
+		l := line{m["msg"], m["saga"], m["shard"], m["reason"]}
+		if l.msg == "donation voided" {
+			l.reason = "" // of the system scope
+		}
+		if !want[l] || m["tenant"] != "acme" {
+			t.Errorf("warned of %v", m)
+		}
+		delete(want, l)
+	}
+	for l := range want {
+		t.Errorf("no warning %+v", l)
+	}
+	w.wantState(d, acme, good, saga.Settled, "")
 }
 
 // Donations end in any order with the same sums.

@@ -42,8 +42,6 @@ type group struct {
 // finish runs T3 and T3' for decided jobs of one source: applied donations are settled in batches, refused ones refunded each in a transaction of its
 // own, undecided ones postponed. What fails here is found again by a poll.
 func (d *Donations) finish(ctx context.Context, source dal.Place, done []decided) (tally, error) {
-	ctx, cancel := d.step(ctx)
-	defer cancel()
 	lib, err := d.store.Library(source, dal.LaneSystem)
 	if err != nil {
 		return tally{}, err
@@ -56,6 +54,9 @@ func (d *Donations) finish(ctx context.Context, source dal.Place, done []decided
 		case dj.poison != "":
 			errs = append(errs, d.quarantine(ctx, lib, source, dj, &t))
 		case dj.err != nil:
+			if errors.Is(dj.err, errNoRoom) || errors.Is(dj.err, errTwice) {
+				dj.job.attempts = 1 // it was not tried: the shortest pause will do
+			}
 			postpone = append(postpone, dj)
 		case dj.outcome == Applied:
 			settle = append(settle, dj)
@@ -98,6 +99,8 @@ func grouped(done []decided, pause func(*job) time.Duration) []group {
 
 // settle runs T3 for one group.
 func (d *Donations) settle(ctx context.Context, lib *dal.Library, source dal.Place, g group, t *tally) error {
+	ctx, cancel := d.step(ctx)
+	defer cancel()
 	st, args := settleJournal.of(d.dialect, g.ids, string(g.tenant), g.fence)
 	var n int64
 	err := d.again(ctx, func() error {
@@ -113,11 +116,14 @@ func (d *Donations) settle(ctx context.Context, lib *dal.Library, source dal.Pla
 	}
 	t.settled += int(n)
 	t.passed += len(g.ids) - int(n)
+	d.log.LogAttrs(ctx, slog.LevelDebug, "donations settled", slog.String("tenant", string(g.tenant)), slog.String("shard", source.String()), slog.Int64("count", n))
 	return nil
 }
 
 // postpone makes a group due later. Its number of attempts grew when it was claimed or handed over.
 func (d *Donations) postpone(ctx context.Context, lib *dal.Library, g group, t *tally) error {
+	ctx, cancel := d.step(ctx)
+	defer cancel()
 	st, args := postponeJournal.of(d.dialect, g.ids, micros(g.pause), string(g.tenant), g.fence)
 	t.postponed += len(g.ids)
 	return d.again(ctx, func() error {
@@ -134,6 +140,8 @@ var (
 
 // refund runs T3' for one job: the compare-and-set on the journal row and the bag, in one transaction.
 func (d *Donations) refund(ctx context.Context, lib *dal.Library, source dal.Place, dj decided, t *tally) error {
+	ctx, cancel := d.step(ctx)
+	defer cancel()
 	j := dj.job
 	tenantCtx := j.scope(ctx)
 	err := d.again(ctx, func() error {
@@ -175,6 +183,8 @@ func (d *Donations) giveBack(ctx context.Context, tx *dal.LibraryTx, dj decided)
 
 // quarantine stops the sending of one donation. Its items stay pending.
 func (d *Donations) quarantine(ctx context.Context, lib *dal.Library, source dal.Place, dj decided, t *tally) error {
+	ctx, cancel := d.step(ctx)
+	defer cancel()
 	j := dj.job
 	tenantCtx := j.scope(ctx)
 	var n int64

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -100,8 +99,6 @@ type world struct {
 // open makes the databases of cfg and a store over them.
 func open(t *testing.T, cfg dal.Config, tenants ...tenant.Tenant) *world {
 	t.Helper()
-	w := &world{T: t, watch: &watcher{}}
-	w.sys = tenant.System(t.Context(), "test", saga.TableNames()...)
 	if len(tenants) == 0 {
 		tenants = everyModel
 	}
@@ -109,11 +106,16 @@ func open(t *testing.T, cfg dal.Config, tenants ...tenant.Tenant) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return openWith(t, cfg, registry)
+}
+
+// openWith is open with a registry of the test's own.
+func openWith(t *testing.T, cfg dal.Config, registry tenant.Registry) *world {
+	t.Helper()
+	w := &world{T: t, watch: &watcher{}}
+	w.sys = tenant.System(t.Context(), "test", saga.TableNames()...)
 	cfg.Registry, cfg.Tables, cfg.NodeID = registry, saga.Tables(), 1
 	cfg.Quota.MaxConns = 16
-	if testing.Verbose() && os.Getenv("SAGA_LOG") != "" {
-		cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	}
 	if _, err := schema.Up(t.Context(), cfg, schema.Saga()); err != nil {
 		t.Fatalf("schema.Up: %v", err)
 	}
