@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -41,7 +42,13 @@ type (
 		Columns map[string]column
 		Indexes []index
 		Keys    []foreignKey
+		Rolls   []string // what rolls a whole transaction back on a broken constraint (SQLite)
 	}
+)
+
+var (
+	onConflictRollback = regexp.MustCompile(`(?i)ON\s+CONFLICT\s+ROLLBACK`)
+	raiseRollback      = regexp.MustCompile(`(?i)RAISE\s*\(\s*ROLLBACK`)
 )
 
 // systemIndexes are the library's own, led by something else than tenant_id, used by its own system statements alone.
@@ -98,6 +105,9 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 		if _, ok := s.Columns[f.DBName]; f.DBName != "" && !f.IgnoreMigration && !ok {
 			bad("migrate the table or drop the field", "it has no column %q", f.DBName)
 		}
+	}
+	for _, what := range s.Rolls {
+		bad("ON CONFLICT ABORT, RAISE(ABORT)", "%s ends the whole transaction on a broken constraint: what follows would commit by itself", what)
 	}
 	if t.Class == GlobalClass {
 		return out
@@ -183,17 +193,18 @@ func (t *table) libraryKey(ix index) bool {
 
 // libraryFills reports a key field that [ids.fill] fills.
 func libraryFills(f *schema.Field) bool {
-	return f.FieldType == uuidType || f.DataType == schema.Int && f.FieldType.Kind().String() == "int64"
+	return f.FieldType == uuidType || wideInteger(f.FieldType.Kind())
 }
 
 var (
 	placeOf = wire.RegisterSystem("dal/place", "SELECT shard, schema_name FROM tdal_place WHERE id = ?", wire.Schema)
 
-	sqliteColumns = wire.RegisterSystem("dal/sqlite columns", "SELECT name, type, \"notnull\", pk FROM pragma_table_info(?)", wire.Schema)
-	sqliteTable   = wire.RegisterSystem("dal/sqlite table", "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", wire.Schema)
-	sqliteIndexes = wire.RegisterSystem("dal/sqlite indexes", "SELECT name, \"unique\", origin FROM pragma_index_list(?) ORDER BY name", wire.Schema)
-	sqliteIndex   = wire.RegisterSystem("dal/sqlite index", "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno", wire.Schema)
-	sqliteKeys    = wire.RegisterSystem("dal/sqlite foreign keys", "SELECT id, \"table\", \"from\", COALESCE(\"to\", \"from\"), on_delete, on_update FROM pragma_foreign_key_list(?) ORDER BY id, seq", wire.Schema)
+	sqliteColumns  = wire.RegisterSystem("dal/sqlite columns", "SELECT name, type, \"notnull\", pk FROM pragma_table_info(?)", wire.Schema)
+	sqliteTable    = wire.RegisterSystem("dal/sqlite table", "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", wire.Schema)
+	sqliteTriggers = wire.RegisterSystem("dal/sqlite triggers", "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", wire.Schema)
+	sqliteIndexes  = wire.RegisterSystem("dal/sqlite indexes", "SELECT name, \"unique\", origin FROM pragma_index_list(?) ORDER BY name", wire.Schema)
+	sqliteIndex    = wire.RegisterSystem("dal/sqlite index", "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno", wire.Schema)
+	sqliteKeys     = wire.RegisterSystem("dal/sqlite foreign keys", "SELECT id, \"table\", \"from\", COALESCE(\"to\", \"from\"), on_delete, on_update FROM pragma_foreign_key_list(?) ORDER BY id, seq", wire.Schema)
 
 	mysqlColumns = wire.RegisterSystem("dal/mysql columns", "SELECT column_name, data_type, COALESCE(character_maximum_length, 0), is_nullable, COALESCE(collation_name, ''), extra FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?", wire.Schema)
 	mysqlIndexes = wire.RegisterSystem("dal/mysql indexes", "SELECT index_name, non_unique, COALESCE(column_name, '') FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? ORDER BY index_name, seq_in_index", wire.Schema)
@@ -244,6 +255,9 @@ func (db *database) inspectSQLite(ctx context.Context, name string) (shape, erro
 	err = db.each(ctx, sqliteTable, name, func(rows *sql.Rows) error {
 		var text string
 		err := rows.Scan(&text)
+		if onConflictRollback.MatchString(text) {
+			s.Rolls = append(s.Rolls, "table "+name)
+		}
 		if len(rowid) == 1 && strings.Contains(strings.ToUpper(text), "AUTOINCREMENT") {
 			c := s.Columns[rowid[0]]
 			c.Auto = true
@@ -255,6 +269,17 @@ func (db *database) inspectSQLite(ctx context.Context, name string) (shape, erro
 		return s, err
 	}
 	primary := false
+	err = db.each(ctx, sqliteTriggers, name, func(rows *sql.Rows) error {
+		var trigger, text string
+		err := rows.Scan(&trigger, &text)
+		if raiseRollback.MatchString(text) || onConflictRollback.MatchString(text) {
+			s.Rolls = append(s.Rolls, "trigger "+trigger)
+		}
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
 	err = db.each(ctx, sqliteIndexes, name, func(rows *sql.Rows) error {
 		var ix index
 		var origin string

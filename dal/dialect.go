@@ -55,9 +55,9 @@ func savepoint(tx *gorm.DB, verb, name string) error {
 // newDialector returns gorm's dialect over a pool of ours.
 func newDialector(d Dialect, p gorm.ConnPool, mariaDB bool) gorm.Dialector {
 	if d == SQLite {
-		return sqliteDialector{sqlite.Dialector{Conn: p}}
+		return &sqliteDialector{sqlite.Dialector{Conn: p}}
 	}
-	return mysqlDialector{mysql.Dialector{Config: &mysql.Config{
+	return &mysqlDialector{mysql.Dialector{Config: &mysql.Config{
 		Conn: p, SkipInitializeWithVersion: true,
 		DontSupportForShareClause: mariaDB, DontSupportNullAsDefaultValue: mariaDB,
 		DontSupportRenameColumn: mariaDB, DontSupportRenameIndex: mariaDB,

@@ -140,10 +140,7 @@ func newGame(tb testing.TB, opts ...gameOption) *game {
 	tb.Helper()
 	g := &game{rec: &recorder{}, raw: map[shardrouter.ShardID]*sql.DB{}, shards: []shardrouter.ShardID{"s1", "s2"}}
 	dir := tb.TempDir()
-	top, err := shardrouter.NewTopology(shardrouter.TopologyConfig{Epoch: 1, Shards: g.shards, Keyspaces: []shardrouter.Keyspace{{Name: "player"}, {Name: "guild"}}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	top := together(tb, g.shards)
 	tenants := []tenant.Tenant{{ID: "a", Model: tenant.SharedTable}, {ID: "b", Model: tenant.SharedTable}, {ID: "sleepy", Model: tenant.SharedTable, Status: tenant.Suspended}}
 	cfg := dal.Config{Tables: gameTables()}
 	for _, o := range opts {
@@ -181,6 +178,38 @@ func newGame(tb testing.TB, opts ...gameOption) *game {
 	})
 	g.a, g.b = tenant.NewContext(tb.Context(), "a"), tenant.NewContext(tb.Context(), "b")
 	return g
+}
+
+// together returns a topology in which both tenants' player 7 is on one shard: a statement that leaves its tenant there meets the other's rows.
+func together(tb testing.TB, shards []shardrouter.ShardID) *shardrouter.Topology {
+	tb.Helper()
+	for nodes := 64; nodes < 512; nodes++ {
+		top, err := shardrouter.NewTopology(shardrouter.TopologyConfig{Epoch: 1, Shards: shards, Keyspaces: []shardrouter.Keyspace{
+			{Name: "player", VirtualNodes: nodes}, {Name: "guild"},
+		}})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		a, _ := top.Owner("player", "a", "7")
+		if b, _ := top.Owner("player", "b", "7"); a == b {
+			return top
+		}
+	}
+	tb.Fatal("no topology brings the tenants together")
+	return nil
+}
+
+// other returns the shard on which player 7 is not.
+func (g *game) other(tb testing.TB) shardrouter.ShardID {
+	tb.Helper()
+	r, err := g.Route(g.a, dal.Key("player", "7"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if r.Place.Shard == g.shards[0] {
+		return g.shards[1]
+	}
+	return g.shards[0]
 }
 
 // player returns a handle of ctx's tenant for player 7.
@@ -256,6 +285,17 @@ func (g *game) refusedAs(tb testing.TB, err, target error) {
 	}
 	if n := g.rec.begun(); n != 0 {
 		tb.Errorf("%d transactions were begun for what was refused", n)
+	}
+	for _, text := range g.rec.take() {
+		tb.Errorf("a refused statement left: %s", text)
+	}
+}
+
+// refusedInTx is refusedAs inside a transaction that the test itself began.
+func (g *game) refusedInTx(tb testing.TB, err, target error) {
+	tb.Helper()
+	if !errors.Is(err, target) {
+		tb.Errorf("error %v, want %v", err, target)
 	}
 	for _, text := range g.rec.take() {
 		tb.Errorf("a refused statement left: %s", text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strconv"
 	"sync"
 	"time"
 
@@ -107,7 +108,7 @@ func (g *ids) fill(ctx context.Context, s *schema.Schema, row reflect.Value) err
 			return fmt.Errorf("dal: new uuid: %w", err)
 		}
 		return f.Set(ctx, row, id)
-	case f.FieldType.Kind() == reflect.Int64:
+	case wideInteger(f.FieldType.Kind()):
 		id, err := g.next(ctx)
 		if err != nil {
 			return err
@@ -115,4 +116,13 @@ func (g *ids) fill(ctx context.Context, s *schema.Schema, row reflect.Value) err
 		return f.Set(ctx, row, id)
 	}
 	return nil
+}
+
+// wideInteger reports a kind that holds every row id.
+func wideInteger(k reflect.Kind) bool {
+	switch k {
+	case reflect.Int64, reflect.Uint64, reflect.Int, reflect.Uint:
+		return strconv.IntSize == 64 || k == reflect.Int64 || k == reflect.Uint64
+	}
+	return false
 }

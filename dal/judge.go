@@ -37,7 +37,7 @@ func (b *binding) judge(stmt *gorm.Statement, v verb) (*table, error) {
 	if err := b.reaches(t, v); err != nil {
 		return nil, err
 	}
-	if v == verbUpdate && len(stmt.Selects) == 1 && stmt.Selects[0] == "*" && stmt.Dest == stmt.Model {
+	if v == verbUpdate && len(stmt.Selects) == 1 && stmt.Selects[0] == "*" && same(stmt.Dest, stmt.Model) {
 		return nil, &ShapeError{Shape: "Save", Table: t.name, Hint: "use Create for a new row, Select(columns).Updates for an old one, or Repository.Update"}
 	}
 	return t, judgeClauses(stmt, t, v)
@@ -105,7 +105,7 @@ func judgeClauses(stmt *gorm.Statement, t *table, v verb) error {
 		return &ShapeError{Shape: fmt.Sprintf(format, args...), Table: t.name, Hint: "bind values, use plain columns of the model, and write sub-selects as queries of their own"}
 	}
 	for name, c := range stmt.Clauses {
-		if name == softDeleteMark {
+		if name == softDeleteMark && c.Expression == nil {
 			continue
 		}
 		if !allowedClauses[v][name] {
@@ -114,7 +114,7 @@ func judgeClauses(stmt *gorm.Statement, t *table, v verb) error {
 			}
 			return shape("clause %s", name)
 		}
-		if c.Builder != nil || c.BeforeExpression != nil || c.AfterNameExpression != nil || c.AfterExpression != nil {
+		if c.Name != "" && c.Name != name || c.Builder != nil || c.BeforeExpression != nil || c.AfterNameExpression != nil || c.AfterExpression != nil {
 			return shape("hint or builder on %s", name)
 		}
 		if c.Expression == nil {
@@ -134,37 +134,38 @@ func judgeClauses(stmt *gorm.Statement, t *table, v verb) error {
 			}
 			continue
 		}
-		if why := judgeText(s, false); why != "" {
+		if why := (fragment{text: s, bare: true}).judge(); why != "" {
 			return shape("Select text: %s", why)
 		}
 	}
 	return nil
 }
 
+// judgeClause judges one clause. WHERE stands inside parentheses of ours, all others stand bare.
 func judgeClause(e clause.Expression) string {
 	switch x := e.(type) {
 	case clause.Where:
-		return judgeAll(x.Exprs)
+		return judgeAll(x.Exprs, false)
 	case clause.Select:
 		if x.Expression != nil {
-			return judgeExpr(x.Expression)
+			return judgeExpr(x.Expression, true)
 		}
-		return judgeColumns(x.Columns)
+		return judgeColumns(x.Columns, true)
 	case clause.OrderBy:
 		if x.Expression != nil {
-			return judgeExpr(x.Expression)
+			return judgeExpr(x.Expression, true)
 		}
 		for _, c := range x.Columns {
-			if why := judgeColumn(c.Column); why != "" {
+			if why := judgeColumn(c.Column, true); why != "" {
 				return why
 			}
 		}
 		return ""
 	case clause.GroupBy:
-		if why := judgeColumns(x.Columns); why != "" {
+		if why := judgeColumns(x.Columns, true); why != "" {
 			return why
 		}
-		return judgeAll(x.Having)
+		return judgeAll(x.Having, true)
 	case clause.Limit, clause.Set: // a Set is judged assignment by assignment
 		return ""
 	case clause.From:
@@ -178,26 +179,26 @@ func judgeClause(e clause.Expression) string {
 			return "lock strength other than UPDATE and SHARE"
 		case x.Options != "" && x.Options != "NOWAIT" && x.Options != "SKIP LOCKED":
 			return "lock option other than NOWAIT and SKIP LOCKED"
-		case x.Table.Name != "" && x.Table.Name != clause.CurrentTable:
+		case x.Table != clause.Table{} && x.Table != clause.Table{Name: clause.CurrentTable}:
 			return "lock of another table"
 		}
 		return ""
 	}
-	return judgeExpr(e)
+	return judgeExpr(e, true)
 }
 
-func judgeAll(exprs []clause.Expression) string {
+func judgeAll(exprs []clause.Expression, bare bool) string {
 	for _, e := range exprs {
-		if why := judgeExpr(e); why != "" {
+		if why := judgeExpr(e, bare); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-func judgeColumns(columns []clause.Column) string {
+func judgeColumns(columns []clause.Column, bare bool) string {
 	for _, c := range columns {
-		if why := judgeColumn(c); why != "" {
+		if why := judgeColumn(c, bare); why != "" {
 			return why
 		}
 	}
@@ -205,173 +206,97 @@ func judgeColumns(columns []clause.Column) string {
 }
 
 // judgeExpr walks a condition: a closed list of gorm's own types.
-func judgeExpr(e clause.Expression) string {
+func judgeExpr(e clause.Expression, bare bool) string {
 	switch x := e.(type) {
 	case nil:
 		return ""
-	case clause.Expr:
-		return judgeTextVars(x.SQL, x.Vars, false)
-	case *clause.Expr:
-		return judgeTextVars(x.SQL, x.Vars, false)
+	case clause.Expr, *clause.Expr:
+		return judgeValue(x, bare)
 	case clause.NamedExpr:
-		return judgeTextVars(x.SQL, x.Vars, true)
+		return fragment{text: x.SQL, vars: x.Vars, named: true, bare: bare}.judge()
 	case clause.AndConditions:
-		return judgeAll(x.Exprs)
+		return judgeAll(x.Exprs, bare)
 	case clause.OrConditions:
-		return judgeAll(x.Exprs)
+		return judgeAll(x.Exprs, bare)
 	case clause.NotConditions:
-		return judgeAll(x.Exprs)
+		return judgeAll(x.Exprs, bare)
 	case clause.Where:
-		return judgeAll(x.Exprs)
+		return judgeAll(x.Exprs, bare)
 	case clause.IN:
-		if why := judgeColumn(x.Column); why != "" {
+		if why := judgeColumn(x.Column, bare); why != "" {
 			return why
 		}
-		return judgeValues(x.Values)
+		return judgeValue(x.Values, bare)
 	case clause.Eq:
-		return judgePair(x.Column, x.Value)
+		return judgePair(x.Column, x.Value, bare)
 	case clause.Neq:
-		return judgePair(x.Column, x.Value)
+		return judgePair(x.Column, x.Value, bare)
 	case clause.Gt:
-		return judgePair(x.Column, x.Value)
+		return judgePair(x.Column, x.Value, bare)
 	case clause.Gte:
-		return judgePair(x.Column, x.Value)
+		return judgePair(x.Column, x.Value, bare)
 	case clause.Lt:
-		return judgePair(x.Column, x.Value)
+		return judgePair(x.Column, x.Value, bare)
 	case clause.Lte:
-		return judgePair(x.Column, x.Value)
+		return judgePair(x.Column, x.Value, bare)
 	case clause.Like:
-		return judgePair(x.Column, x.Value)
-	case *scopedWhere:
-		return "a scoped condition of another statement"
+		return judgePair(x.Column, x.Value, bare)
 	}
 	return fmt.Sprintf("expression of type %T", e)
 }
 
-func judgePair(column, value any) string {
-	if why := judgeColumn(column); why != "" {
+func judgePair(column, value any, bare bool) string {
+	if why := judgeColumn(column, bare); why != "" {
 		return why
 	}
-	return judgeValue(value)
+	return judgeValue(value, bare)
 }
 
-func judgeTextVars(text string, vars []any, named bool) string {
-	if why := judgeText(text, named); why != "" {
-		return why
-	}
-	return judgeValues(vars)
-}
-
-// judgeColumn passes names, which gorm quotes, and raw text that is closed in itself.
-func judgeColumn(column any) string {
+// judgeColumn passes plain names, which gorm quotes, and raw text that is closed in itself.
+func judgeColumn(column any, bare bool) string {
 	switch c := column.(type) {
 	case string:
 		return judgeName(c)
 	case clause.Column:
-		if c.Raw {
-			return judgeText(c.Name, false)
-		}
-		if why := judgeName(c.Name); why != "" {
-			return why
-		}
 		if why := judgeName(c.Table); why != "" {
 			return why
 		}
-		return judgeName(c.Alias)
+		if why := judgeName(c.Alias); why != "" {
+			return why
+		}
+		if c.Raw {
+			return fragment{text: c.Name, bare: bare}.judge()
+		}
+		return judgeName(c.Name)
 	case []clause.Column:
-		return judgeColumns(c)
-	case clause.Expression:
-		return judgeExpr(c)
+		return judgeColumns(c, bare)
+	case clause.Expr:
+		return judgeValue(c, bare)
 	}
 	return fmt.Sprintf("column of type %T", column)
 }
 
-// judgeName passes what gorm will quote: no quote of any kind may be inside.
+// judgeName passes names of letters, digits and _, with dots between them: what gorm's quoting keeps a name.
 func judgeName(name string) string {
-	if strings.ContainsAny(name, "`\"'\\;\x00") {
-		return "a name with a quote in it"
-	}
-	return ""
-}
-
-func judgeValues(values []any) string {
-	for _, v := range values {
-		if why := judgeValue(v); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// judgeValue passes what is bound, and refuses what gorm would print into the text: sub-queries and values that write SQL of their own.
-func judgeValue(v any) string {
-	switch x := v.(type) {
-	case nil, string, []byte, bool, int, int64, float64, tenant.ID:
-		return ""
-	case *gorm.DB:
-		return "a sub-query"
-	case gorm.Valuer:
-		return fmt.Sprintf("a value that writes SQL (%T)", v)
-	case clause.Column, clause.Table:
-		if c, ok := x.(clause.Column); ok {
-			return judgeColumn(c)
-		}
-		return "a table as a value"
-	case clause.Interface:
-		return fmt.Sprintf("a clause as a value (%T)", v)
-	case clause.Expression:
-		return judgeExpr(x)
-	case []any:
-		return judgeValues(x)
-	case map[string]any:
-		for _, e := range x {
-			if why := judgeValue(e); why != "" {
-				return why
-			}
-		}
+	if name == "" || name == clause.PrimaryKey || name == clause.CurrentTable || isPlainName(name) {
 		return ""
 	}
-	rv := reflect.ValueOf(v)
-	if isQuery(rv.Type(), 4) {
-		return "a sub-query"
-	}
-	switch rv.Kind() {
-	case reflect.Slice, reflect.Array:
-		if rv.Type().Elem().Kind() == reflect.Uint8 {
-			return ""
-		}
-		if k := rv.Type().Elem().Kind(); k != reflect.Interface && k != reflect.Struct && k != reflect.Pointer {
-			return ""
-		}
-		for i := range rv.Len() {
-			if why := judgeValue(rv.Index(i).Interface()); why != "" {
-				return why
-			}
-		}
-	}
-	return ""
+	return "a name that is not plain"
 }
 
-var gormDBType = reflect.TypeFor[gorm.DB]()
-
-// isQuery reports what gorm prints as a sub-query: a *gorm.DB, one of its generic chains (unexported types of package gorm), or a struct that
-// embeds either.
-func isQuery(t reflect.Type, depth int) bool {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == gormDBType || t.PkgPath() == gormDBType.PkgPath() && t.Name() != "DeletedAt" {
-		return true
-	}
-	if t.Kind() != reflect.Struct || depth == 0 {
-		return false
-	}
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Anonymous && (f.Type.Kind() == reflect.Interface || isQuery(f.Type, depth-1)) {
-			return true
+func isPlainName(name string) bool {
+	start := true
+	for i := range len(name) {
+		switch c := name[i]; {
+		case isWord(c):
+			start = false
+		case c == '.' && !start:
+			start = true
+		default:
+			return false
 		}
 	}
-	return false
+	return !start
 }
 
 // refuseAssociations refuses a row that carries related rows: gorm would write them with upserts that take over rows by their key.
@@ -428,6 +353,12 @@ func carriesRelated(stmt *gorm.Statement, rel *schema.Relationship) bool {
 		return holds(v)
 	}
 	return some(stmt.ReflectValue) || stmt.Dest != nil && some(reflect.ValueOf(stmt.Dest))
+}
+
+// same reports whether both are one pointer. What is no pointer is a value of its own.
+func same(a, b any) bool {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	return x.Kind() == reflect.Pointer && y.Kind() == reflect.Pointer && x.Type() == y.Type() && x.Pointer() == y.Pointer()
 }
 
 // asID returns the tenant that a value names, for a message; empty when it is none.

@@ -119,7 +119,7 @@ func (l *Library) Tx(ctx context.Context, fn func(tx *LibraryTx) error) error {
 	if err != nil {
 		return err
 	}
-	tx := &LibraryTx{shard: string(l.db.place.Shard), pool: &txPool{binding: &binding{store: l.db.store, db: l.db}, tx: inner}}
+	tx := &LibraryTx{shard: string(l.db.place.Shard), tx: &transaction{tx: inner}}
 	done := false
 	defer func() {
 		if !done {
@@ -137,13 +137,13 @@ func (l *Library) Tx(ctx context.Context, fn func(tx *LibraryTx) error) error {
 		}
 		return err
 	}
-	return tx.pool.Commit()
+	return tx.tx.commit(l.db.place.Shard)
 }
 
 // LibraryTx is an open transaction of the library's own. One goroutine uses it.
 type LibraryTx struct {
 	shard  string
-	pool   *txPool
+	tx     *transaction
 	failed error // the first error of a statement: the transaction cannot commit
 }
 
@@ -153,7 +153,7 @@ func (t *LibraryTx) Exec(ctx context.Context, st *wire.Statement, args ...any) (
 	if err != nil {
 		return nil, err
 	}
-	res, err := t.pool.tx.ExecContext(ctx, st.Text(), args...)
+	res, err := t.tx.tx.ExecContext(ctx, st.Text(), args...)
 	return res, t.note(err)
 }
 
@@ -163,7 +163,7 @@ func (t *LibraryTx) Query(ctx context.Context, st *wire.Statement, args ...any) 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := t.pool.tx.QueryContext(ctx, st.Text(), args...)
+	rows, err := t.tx.tx.QueryContext(ctx, st.Text(), args...)
 	return rows, t.note(err)
 }
 

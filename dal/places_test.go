@@ -71,6 +71,14 @@ func clusters() map[string]func(testing.TB) dal.Cluster {
 	}
 }
 
+// up makes the heroes' table everywhere.
+func up(tb testing.TB, cfg dal.Config) {
+	tb.Helper()
+	if _, err := schema.Up(tb.Context(), cfg, heroes("", "")); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func TestPlaces_ThreeIsolationModels(t *testing.T) {
 	t.Parallel()
 	for name, cluster := range clusters() {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"gorm.io/gorm"
 
@@ -131,7 +132,7 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &txPool{binding: p.binding, tx: inner}, nil
+	return &txPool{binding: p.binding, transaction: &transaction{tx: inner}}, nil
 }
 
 // matches compares the scope of ctx with the handle's.
@@ -155,18 +156,27 @@ func (b *binding) matches(ctx context.Context) error {
 	return nil
 }
 
-// GetDBConn returns the place's pool, on which only marked statements pass. gorm's DB() and Connection() call it.
+// GetDBConn is refused: what gorm's DB() and Connection() hand out would take connections that no permit counts.
 func (p *pool) GetDBConn() (*sql.DB, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	return p.db.sql(true), nil
+	return nil, &ShapeError{Shape: "DB() or Connection()", Hint: "use the handle's own methods, or Store.Transaction for one connection"}
 }
 
-// txPool is the gorm.ConnPool inside a transaction.
+// txPool is the gorm.ConnPool inside a transaction. One goroutine uses it.
 type txPool struct {
 	*binding
-	tx *sql.Tx
+	*transaction
+}
+
+// transaction is an open transaction, shared by every handle on it.
+type transaction struct {
+	tx    *sql.Tx
+	owned bool // Store.Transaction ends it, and nobody else
+
+	mu     sync.Mutex // guards failed
+	failed error      // a call that ended by its context or connection, maybe before it reached the driver: nothing may be committed over it
 }
 
 var (
@@ -182,6 +192,24 @@ func (t *txPool) charge() {
 	}
 }
 
+// note keeps the first error that forbids a commit, and returns err.
+func (t *transaction) note(err error) error {
+	if err != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || wire.IsConnection(err)) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.failed == nil {
+			t.failed = err
+		}
+	}
+	return err
+}
+
+func (t *transaction) failure() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed
+}
+
 // PrepareContext is refused, as outside a transaction.
 func (t *txPool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
 	return nil, &ShapeError{Shape: "prepared statement", Hint: "use the handle's methods without PrepareStmt"}
@@ -195,7 +223,8 @@ func (t *txPool) ExecContext(ctx context.Context, text string, args ...any) (sql
 	}
 	defer m.Spend()
 	t.charge()
-	return t.tx.ExecContext(ctx, text, args...)
+	res, err := t.tx.ExecContext(ctx, text, args...)
+	return res, t.note(err)
 }
 
 // QueryContext sends a marked statement.
@@ -206,7 +235,8 @@ func (t *txPool) QueryContext(ctx context.Context, text string, args ...any) (*s
 	}
 	defer m.Spend()
 	t.charge()
-	return t.tx.QueryContext(ctx, text, args...)
+	rows, err := t.tx.QueryContext(ctx, text, args...)
+	return rows, t.note(err)
 }
 
 // QueryRowContext sends a marked statement.
@@ -217,7 +247,9 @@ func (t *txPool) QueryRowContext(ctx context.Context, text string, args ...any) 
 	}
 	defer m.Spend()
 	t.charge()
-	return t.tx.QueryRowContext(ctx, text, args...)
+	row := t.tx.QueryRowContext(ctx, text, args...)
+	_ = t.note(row.Err())
+	return row
 }
 
 // GetDBConn is refused: what is sent beside a transaction would not be part of it.
@@ -225,17 +257,42 @@ func (t *txPool) GetDBConn() (*sql.DB, error) {
 	return nil, &ShapeError{Shape: "DB() inside a transaction", Hint: "use the transaction's own handle"}
 }
 
+// errOwned refuses to end a transaction of [Store.Transaction] from inside.
+func errOwned() error {
+	return &ShapeError{Shape: "Commit or Rollback inside Store.Transaction", Hint: "return nil or an error from its function"}
+}
+
 // Commit commits. An error that leaves the outcome open is [ErrOutcomeUnknown].
 func (t *txPool) Commit() error {
-	err := t.tx.Commit()
-	if err != nil && wire.IsConnection(err) && !errors.Is(err, wire.ErrPoisoned) {
-		return fmt.Errorf("%w on shard %q: %w", ErrOutcomeUnknown, t.db.place.Shard, err)
+	if t.owned {
+		return errOwned()
 	}
-	return err
+	return t.commit(t.db.place.Shard)
 }
 
 // Rollback rolls back.
-func (t *txPool) Rollback() error { return t.tx.Rollback() }
+func (t *txPool) Rollback() error {
+	if t.owned {
+		return errOwned()
+	}
+	return t.tx.Rollback()
+}
+
+// commit commits, or rolls back what must not be committed.
+func (t *transaction) commit(shard shardrouter.ShardID) error {
+	if err := t.failure(); err != nil {
+		poisoned := fmt.Errorf("%w on shard %q by an earlier statement: %w", wire.ErrPoisoned, shard, err)
+		if rerr := t.tx.Rollback(); rerr != nil && !errors.Is(rerr, sql.ErrTxDone) {
+			return errors.Join(poisoned, rerr)
+		}
+		return poisoned
+	}
+	err := t.tx.Commit()
+	if err != nil && wire.IsConnection(err) && !errors.Is(err, wire.ErrPoisoned) {
+		return fmt.Errorf("%w on shard %q: %w", ErrOutcomeUnknown, shard, err)
+	}
+	return err
+}
 
 // savepoint sends one of gorm's fixed savepoint texts. A failure poisons the transaction.
 func (t *txPool) savepoint(ctx context.Context, verb, name string) error {
@@ -247,7 +304,7 @@ func (t *txPool) savepoint(ctx context.Context, verb, name string) error {
 	}
 	text := verb + " " + name
 	_, err := t.tx.ExecContext(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: t.tenant.ID, Text: text}), text)
-	return err
+	return t.note(err)
 }
 
 // errorRow returns a row whose Scan gives err. database/sql makes rows only from connections, so it comes from a pool that cannot connect.

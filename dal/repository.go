@@ -51,8 +51,25 @@ func (r *Repository[T]) on(ctx context.Context, shardKey any) (*gorm.DB, error) 
 	if err != nil {
 		return nil, fmt.Errorf("dal: table %q, column %q: %w", r.table.name, r.table.shardKey.DBName, err)
 	}
+	value, err := r.typed(ctx, r.table.shardKey, string(k))
+	if err != nil {
+		return nil, err
+	}
 	ref := KeyRef{Keyspace: r.table.Keyspace, key: k}
-	return r.store.On(ctx, ref).Model(new(T)).Where(clause.Eq{Column: r.column(r.table.shardKey), Value: shardKey}), nil
+	return r.store.On(ctx, ref).Model(new(T)).Where(clause.Eq{Column: r.column(r.table.shardKey), Value: value}), nil
+}
+
+// typed returns v as a value of the field's own type: a number compared with a text column would match other texts.
+func (r *Repository[T]) typed(ctx context.Context, f *schema.Field, v any) (any, error) {
+	row := reflect.New(r.table.schema.ModelType).Elem()
+	if v == nil || judgeValue(v, true) != "" || !isBound(v) {
+		return nil, &ShapeError{Shape: fmt.Sprintf("key value of type %T for column %s", v, f.DBName), Table: r.table.name, Hint: "give a value of the column's type"}
+	}
+	if err := f.Set(ctx, row, v); err != nil {
+		return nil, &ShapeError{Shape: fmt.Sprintf("key value of type %T for column %s", v, f.DBName), Table: r.table.name, Hint: "give a value of the column's type"}
+	}
+	value, _ := f.ValueOf(ctx, row)
+	return value, nil
 }
 
 func (r *Repository[T]) column(f *schema.Field) clause.Column {
@@ -66,7 +83,11 @@ func (r *Repository[T]) identified(db *gorm.DB, id []any) (*gorm.DB, error) {
 		return nil, &ShapeError{Shape: fmt.Sprintf("primary key of %d values where the table has %d", len(id), len(fields)), Table: r.table.name, Hint: "give one value a key column, without tenant_id and the shard key"}
 	}
 	for i, f := range fields {
-		db = db.Where(clause.Eq{Column: r.column(f), Value: id[i]})
+		value, err := r.typed(db.Statement.Context, f, id[i])
+		if err != nil {
+			return nil, err
+		}
+		db = db.Where(clause.Eq{Column: r.column(f), Value: value})
 	}
 	return db, nil
 }
@@ -120,7 +141,13 @@ func (r *Repository[T]) List(ctx context.Context, shardKey any, after []any, lim
 		if len(after) != len(fields) {
 			return Page[T]{}, &ShapeError{Shape: "cursor of another table", Table: r.table.name, Hint: "pass Page.Next as it is"}
 		}
-		db = db.Where(r.beyond(fields, after))
+		typed := make([]any, len(after))
+		for i, f := range fields {
+			if typed[i], err = r.typed(ctx, f, after[i]); err != nil {
+				return Page[T]{}, err
+			}
+		}
+		db = db.Where(r.beyond(fields, typed))
 	}
 	for _, f := range fields {
 		db = db.Order(clause.OrderByColumn{Column: r.column(f)})

@@ -2,6 +2,8 @@ package dal
 
 import (
 	"context"
+	"database/sql/driver"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -88,7 +90,40 @@ func registerScope(db *gorm.DB) error {
 			return err
 		}
 	}
+	// gorm begins a write's own transaction in one callback and ends it in another, with nothing that ends it when a hook between them panics.
+	for _, p := range []struct {
+		of    processor
+		names []string
+	}{
+		{cb.Create(), []string{"gorm:before_create", "gorm:save_before_associations", "gorm:create", "gorm:after_create"}},
+		{cb.Update(), []string{"gorm:setup_reflect_value", "gorm:before_update", "gorm:save_before_associations", "gorm:update", "gorm:after_update"}},
+		{cb.Delete(), []string{"gorm:before_delete", "gorm:delete_before_associations", "gorm:delete", "gorm:after_delete"}},
+	} {
+		for _, name := range p.names {
+			if err := p.of.Replace(name, guarded(p.of.Get(name))); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// guarded ends the write's own transaction when fn panics or ends the goroutine; the panic goes on.
+func guarded(fn func(*gorm.DB)) func(*gorm.DB) {
+	return func(db *gorm.DB) {
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			if _, own := db.InstanceGet("gorm:started_transaction"); own {
+				db.Rollback()
+				db.Statement.ConnPool = db.ConnPool
+			}
+		}()
+		fn(db)
+		returned = true
+	}
 }
 
 // judgeEarly refuses a write before anything is begun for it.
@@ -162,16 +197,29 @@ func named(ctx context.Context, t *table, v reflect.Value) bool {
 	return false
 }
 
-// bindingOf returns the handle's binding.
+// bindingOf returns the handle's binding, and refuses a handle whose parts were exchanged.
 func bindingOf(db *gorm.DB) (*binding, error) {
 	p, ok := db.Config.ConnPool.(*pool)
 	if !ok {
 		return nil, &ShapeError{Shape: "Session{PrepareStmt}", Hint: "use the handle without PrepareStmt: prepared statements would be shared by all tenants"}
 	}
-	if p.err != nil {
-		return nil, p.err
+	b := p.binding
+	if b.err != nil {
+		return nil, b.err
 	}
-	return p.binding, nil
+	own := db.Dialector == b.db.gorm.Dialector
+	switch at := db.Statement.ConnPool.(type) {
+	case *pool:
+		own = own && at.binding == b
+	case *txPool:
+		own = own && at.db == b.db && at.tenant.ID == b.tenant.ID && (at.bypass == nil) == (b.bypass == nil)
+	default:
+		own = false
+	}
+	if !own {
+		return nil, &ShapeError{Shape: "handle whose pool or dialect was exchanged", Hint: "use the handle of Store.On as it is"}
+	}
+	return b, nil
 }
 
 // scoped sends one statement, or refuses it.
@@ -190,7 +238,8 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	}
 	before := save(db.Statement)
 	defer before.restore(db.Statement)
-	if err := b.prepare(db, v); err != nil {
+	owners, err := b.prepare(db, v)
+	if err != nil {
 		refuse(db, v, err)
 		return
 	}
@@ -199,22 +248,20 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 		refuse(db, v, nil) // gorm found an error while it built, or there is nothing to update
 		return
 	}
+	if db.DryRun {
+		if v == verbRow {
+			refuse(db, v, gorm.ErrDryRunModeUnsupported)
+		}
+		return // the text is built, and nothing is sent
+	}
 	ctx := stmt.Context
 	kind := wire.Scoped
 	if b.bypass != nil {
 		kind = wire.Bypass
 	}
-	stmt.Context = wire.With(ctx, &wire.Mark{Kind: kind, Tenant: b.tenant.ID, Text: stmt.SQL.String(), Write: v >= verbCreate, Try: b.try})
+	stmt.Context = wire.With(ctx, &wire.Mark{Kind: kind, Tenant: b.tenant.ID, Text: stmt.SQL.String(), TenantArgs: owners, Write: v >= verbCreate})
 	defer func() { stmt.Context = ctx }()
 	send(db)
-}
-
-// try takes a permit without waiting, for a connection that was taken out without one.
-func (b *binding) try() (wire.Permit, error) {
-	if b.bypass != nil {
-		return b.db.systemPermit(context.Background(), false)
-	}
-	return b.store.quota.TryAdmit(b.tenant.ID, string(b.db.place.Shard), b.tenant.Limits, b.db.maxOpen)
 }
 
 // refuse reports err and leaves nothing that could be sent or used. Row() has no error of its own, so its row carries it.
@@ -229,12 +276,15 @@ func refuse(db *gorm.DB, v verb, err error) {
 	}
 }
 
-// prepare judges, injects and builds.
-func (b *binding) prepare(db *gorm.DB, v verb) error {
+// prepare judges, injects, builds and verifies. It returns which of the statement's values must be the tenant when it leaves.
+func (b *binding) prepare(db *gorm.DB, v verb) (owners []int, err error) {
 	stmt := db.Statement
 	t, err := b.judge(stmt, v)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if err := ownClauses(db, v); err != nil {
+		return nil, err
 	}
 	var node *scopedWhere
 	if v != verbCreate && t.tenant != nil && !b.opens(t) {
@@ -244,23 +294,44 @@ func (b *binding) prepare(db *gorm.DB, v verb) error {
 	case verbQuery, verbRow:
 		callbacks.BuildQuerySQL(db)
 	case verbCreate:
-		return b.buildCreate(db, t)
+		owners, err = b.buildCreate(db, t)
 	case verbUpdate:
 		err = b.buildUpdate(db, t)
 	case verbDelete:
 		err = b.buildDelete(db, t)
 	}
-	if err != nil || db.Error != nil {
-		return err
+	if err != nil || db.Error != nil || stmt.SQL.Len() == 0 {
+		return nil, err
 	}
-	if node == nil || stmt.SQL.Len() == 0 {
-		return nil
+	if node != nil {
+		if node.built != 1 {
+			return nil, &ShapeError{Shape: "a clause that drops the tenant's condition", Table: t.name, Hint: "leave WHERE to the builder"}
+		}
+		if v >= verbCreate && !db.AllowGlobalUpdate && node.unconditional(stmt, t) {
+			return nil, gorm.ErrMissingWhereClause
+		}
+		owners = []int{node.arg}
 	}
-	if node.built != 1 {
-		return &ShapeError{Shape: "a field type or clause that drops the tenant's condition", Table: t.name, Hint: "declare a model whose field types leave WHERE alone"}
+	if why := verify(stmt, v, node); why != "" {
+		return nil, &ShapeError{Shape: "statement with " + why, Table: t.name, Hint: "bind values, and use plain columns of the model"}
 	}
-	if v >= verbCreate && !db.AllowGlobalUpdate && node.unconditional(stmt) {
-		return gorm.ErrMissingWhereClause
+	return owners, nil
+}
+
+// ownClauses refuses a statement that prints other clauses than its verb's.
+func ownClauses(db *gorm.DB, v verb) error {
+	cb := db.Callback()
+	want := cb.Query().Clauses
+	switch v {
+	case verbCreate:
+		want = cb.Create().Clauses
+	case verbUpdate:
+		want = cb.Update().Clauses
+	case verbDelete:
+		want = cb.Delete().Clauses
+	}
+	if !slices.Equal(db.Statement.BuildClauses, want) {
+		return &ShapeError{Shape: "clauses of the caller's own", Table: db.Statement.Table}
 	}
 	return nil
 }
@@ -269,25 +340,72 @@ func (b *binding) prepare(db *gorm.DB, v verb) error {
 func (b *binding) opens(t *table) bool { return b.bypass != nil && b.bypass.Opens(t.name) }
 
 // buildCreate stamps the rows and builds the INSERT with the columns that may not be missing, whatever Select and Omit say.
-func (b *binding) buildCreate(db *gorm.DB, t *table) error {
+//
+// It returns the positions of each row's tenant among the values.
+func (b *binding) buildCreate(db *gorm.DB, t *table) ([]int, error) {
 	stmt := db.Statement
 	if err := b.eachRow(stmt, t, true, func(row reflect.Value) error { return b.stamp(stmt.Context, t, row) }); err != nil {
-		return err
-	}
-	for _, c := range stmt.Schema.CreateClauses {
-		stmt.AddClause(c)
+		return nil, err
 	}
 	stmt.AddClauseIfNotExists(clause.Insert{})
 	values := callbacks.ConvertToCreateValues(stmt)
 	if db.Error != nil {
-		return nil
+		return nil, nil
 	}
 	if err := b.force(stmt, t, &values); err != nil {
-		return err
+		return nil, err
+	}
+	owners, err := b.ownersOf(t, values)
+	if err != nil {
+		return nil, err
 	}
 	stmt.AddClause(values)
 	stmt.Build(stmt.BuildClauses...)
-	return nil
+	return owners, nil
+}
+
+// ownersOf judges every value of an INSERT, and finds each row's tenant among those that are bound.
+func (b *binding) ownersOf(t *table, values clause.Values) ([]int, error) {
+	owner := -1
+	if t.tenant != nil && b.bypass == nil {
+		owner = slices.IndexFunc(values.Columns, func(c clause.Column) bool { return c.Name == TenantColumn })
+	}
+	var owners []int
+	bound := 0
+	for _, row := range values.Values {
+		for i, v := range row {
+			if e, ok := v.(clause.Expr); ok && len(e.Vars) == 0 && (e.SQL == "DEFAULT" || e.SQL == "NULL") {
+				continue // what gorm writes for a column with a default
+			}
+			why := judgeValue(v, true)
+			if why == "" && !isBound(v) {
+				why = fmt.Sprintf("a value of type %T", v)
+			}
+			if why != "" {
+				return nil, &ShapeError{Shape: "inserted value: " + why, Table: t.name, Hint: "insert values, not expressions"}
+			}
+			if i == owner {
+				if v != b.id {
+					return nil, &MismatchError{Handle: b.tenant.ID, Other: asID(v), What: "the row's TenantID"}
+				}
+				owners = append(owners, bound)
+			}
+			bound++
+		}
+	}
+	return owners, nil
+}
+
+// isBound reports a value that gorm binds as one placeholder.
+func isBound(v any) bool {
+	switch v.(type) {
+	case nil, []byte, driver.Valuer:
+		return true
+	case clause.Expression, clause.Column:
+		return false
+	}
+	k := reflect.TypeOf(v).Kind()
+	return k != reflect.Slice && k != reflect.Array || reflect.TypeOf(v).Elem().Kind() == reflect.Uint8
 }
 
 // eachRow calls fn for each row of the statement's value.
@@ -298,10 +416,7 @@ func (b *binding) eachRow(stmt *gorm.Statement, t *table, strict bool, fn func(r
 		if rv.Type() != t.schema.ModelType {
 			break
 		}
-		if !rv.CanAddr() {
-			if !strict {
-				return nil
-			}
+		if !rv.CanAddr() && strict {
 			return &ShapeError{Shape: "create by value", Table: t.name, Hint: "pass a pointer"}
 		}
 		return fn(rv)
@@ -381,16 +496,6 @@ func (b *binding) force(stmt *gorm.Statement, t *table, values *clause.Values) e
 			values.Values[i] = append(values.Values[i], v)
 		}
 	}
-	// The rows were stamped before gorm read them; what it read must be what was stamped.
-	if t.tenant == nil || b.bypass != nil {
-		return nil
-	}
-	at := slices.IndexFunc(values.Columns, func(c clause.Column) bool { return c.Name == TenantColumn })
-	for _, row := range values.Values {
-		if row[at] != b.id {
-			return &MismatchError{Handle: b.tenant.ID, What: "the row's TenantID"}
-		}
-	}
 	return nil
 }
 
@@ -405,9 +510,6 @@ func (b *binding) buildUpdate(db *gorm.DB, t *table) error {
 	}
 	for _, c := range stmt.Schema.UpdateClauses {
 		stmt.AddClause(c)
-	}
-	if stmt.SQL.Len() > 0 {
-		return &ShapeError{Shape: "a field type that builds its own UPDATE", Table: t.name}
 	}
 	set, ok := stmt.Clauses["SET"].Expression.(clause.Set)
 	if !ok {
@@ -429,7 +531,7 @@ func (b *binding) buildUpdate(db *gorm.DB, t *table) error {
 
 // assignable judges the caller's values before gorm copies them into the caller's model.
 func (b *binding) assignable(stmt *gorm.Statement, t *table) error {
-	if stmt.Dest == stmt.Model {
+	if same(stmt.Dest, stmt.Model) {
 		return nil
 	}
 	dest := reflect.Indirect(reflect.ValueOf(stmt.Dest))
@@ -460,15 +562,29 @@ func (b *binding) assignable(stmt *gorm.Statement, t *table) error {
 	return err
 }
 
-// mutable drops an assignment of the row's own tenant and refuses any other change of tenant, primary key or shard key.
+// mutable drops an assignment that repeats the row's own tenant, primary key or shard key and refuses any other change of them. An expression is put
+// into parentheses, so that it stays one value.
 func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (clause.Set, error) {
+	model := reflect.Indirect(reflect.ValueOf(stmt.Model))
+	repeats := func(name string, v any) bool { // what the model that names the row says itself
+		f := t.schema.FieldsByDBName[name]
+		if model.Kind() != reflect.Struct || model.Type() != t.schema.ModelType {
+			return false
+		}
+		own, zero := f.ValueOf(stmt.Context, model)
+		return !zero && reflect.DeepEqual(own, v)
+	}
 	kept := make(clause.Set, 0, len(set))
 	for _, a := range set {
 		f := stmt.Schema.FieldsByDBName[a.Column.Name]
 		if f == nil || a.Column.Raw || a.Column.Table != "" && a.Column.Table != clause.CurrentTable && a.Column.Table != stmt.Table {
 			return nil, &ShapeError{Shape: "assignment to a column that the model lacks", Table: t.name, Hint: "name a column of the model"}
 		}
-		if why := judgeValue(a.Value); why != "" {
+		why := judgeValue(a.Value, true)
+		if e, ok := a.Value.(clause.Expr); ok {
+			why = fragment{text: e.SQL, vars: e.Vars, bare: true, one: true}.judge()
+		}
+		if why != "" {
 			return nil, &ShapeError{Shape: "assigned value: " + why, Table: t.name, Hint: "bind the value, or use gorm.Expr with plain columns"}
 		}
 		switch { // by name: each database has a parsed schema of its own
@@ -477,12 +593,19 @@ func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (claus
 				continue
 			}
 			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
-		case t.shardKey != nil && f.DBName == t.shardKey.DBName && stmt.Dest == stmt.Model:
+		case f.PrimaryKey && repeats(f.DBName, a.Value):
+			continue
+		case t.shardKey != nil && f.DBName == t.shardKey.DBName && repeats(f.DBName, a.Value):
 			// A whole row is written back: its shard key says which row, it does not change it.
 			stmt.AddClause(clause.Where{Exprs: []clause.Expression{clause.Eq{Column: clause.Column{Table: clause.CurrentTable, Name: f.DBName}, Value: a.Value}}})
 			continue
 		case f.PrimaryKey, t.shardKey != nil && f.DBName == t.shardKey.DBName:
 			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
+		}
+		if e, ok := a.Value.(clause.Expr); ok {
+			a.Value = clause.Expr{SQL: "(" + e.SQL + ")", Vars: e.Vars}
+		} else if _, writes := a.Value.(clause.Expression); writes {
+			return nil, &ShapeError{Shape: fmt.Sprintf("assigned value of type %T", a.Value), Table: t.name, Hint: "use gorm.Expr"}
 		}
 		kept = append(kept, a)
 	}
@@ -495,6 +618,9 @@ func (b *binding) buildDelete(db *gorm.DB, t *table) error {
 	if err := b.eachRow(stmt, t, false, func(row reflect.Value) error { return b.sameOwner(stmt.Context, t, row) }); err != nil {
 		return err
 	}
+	if len(stmt.Schema.DeleteClauses) > 0 && t.tenant != nil && t.tenant.PrimaryKey && !stmt.ReflectValue.CanAddr() && stmt.ReflectValue.Kind() == reflect.Struct {
+		return &ShapeError{Shape: "soft delete by value of a model whose key holds tenant_id", Table: t.name, Hint: "pass a pointer"}
+	}
 	for _, c := range stmt.Schema.DeleteClauses {
 		stmt.AddClause(c)
 	}
@@ -502,15 +628,22 @@ func (b *binding) buildDelete(db *gorm.DB, t *table) error {
 		return nil
 	}
 	stmt.AddClauseIfNotExists(clause.Delete{})
+	var fields []*schema.Field // the owner is in the scope's condition
+	var names []string
+	for _, f := range stmt.Schema.PrimaryFields {
+		if f.DBName != TenantColumn {
+			fields, names = append(fields, f), append(names, f.DBName)
+		}
+	}
 	keyed := func(v reflect.Value) {
-		_, rows := schema.GetIdentityFieldValuesMap(stmt.Context, v, stmt.Schema.PrimaryFields)
-		column, values := schema.ToQueryValues(stmt.Table, stmt.Schema.PrimaryFieldDBNames, rows)
+		_, rows := schema.GetIdentityFieldValuesMap(stmt.Context, v, fields)
+		column, values := schema.ToQueryValues(stmt.Table, names, rows)
 		if len(values) > 0 {
 			stmt.AddClause(clause.Where{Exprs: []clause.Expression{clause.IN{Column: column, Values: values}}})
 		}
 	}
 	keyed(stmt.ReflectValue)
-	if stmt.ReflectValue.CanAddr() && stmt.Dest != stmt.Model && stmt.Model != nil {
+	if stmt.ReflectValue.CanAddr() && !same(stmt.Dest, stmt.Model) && stmt.Model != nil {
 		keyed(reflect.ValueOf(stmt.Model))
 	}
 	stmt.AddClauseIfNotExists(clause.From{})
@@ -526,7 +659,7 @@ func (b *binding) sameOwner(ctx context.Context, t *table, row reflect.Value) er
 	}
 	v, zero := t.tenant.ValueOf(ctx, row)
 	switch {
-	case zero && t.tenant.PrimaryKey && len(t.schema.PrimaryFields) > 1:
+	case zero && t.tenant.PrimaryKey && len(t.schema.PrimaryFields) > 1 && row.CanAddr():
 		for _, f := range t.schema.PrimaryFields {
 			if f == t.tenant {
 				continue

@@ -287,12 +287,10 @@ func TestScope_MarkIsWorthNothingAfterItsStatement(t *testing.T) {
 		t.Fatalf("the serializer saw no context: %v", err)
 	}
 	text := g.rec.take()[0]
-	db, err := g.player(g.a).DB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.QueryContext(spied.Seen, text, "b"); !errors.Is(err, wire.ErrUnmarked) {
-		t.Errorf("the text was sent again for tenant b: %v", err)
+	for _, owner := range []string{"a", "b"} {
+		if _, err := g.player(g.a).Statement.ConnPool.QueryContext(spied.Seen, text, owner); !errors.Is(err, wire.ErrUnmarked) {
+			t.Errorf("the text was sent again for tenant %s: %v", owner, err)
+		}
 	}
 }
 
@@ -346,48 +344,37 @@ func TestScope_T31_EveryWayAroundGormFailsClosed(t *testing.T) {
 	t.Parallel()
 	g := newGame(t)
 	g.seed(t)
-	db, err := g.player(g.a).DB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := g.a
+	h := g.player(g.a)
+	_, err := h.DB()
+	g.refusedAs(t, err, dal.ErrShape)
+	g.refusedAs(t, h.Connection(func(*gorm.DB) error { t.Error("Connection ran"); return nil }), dal.ErrShape)
+	p := h.Statement.ConnPool
+	text := "SELECT COUNT(*) FROM users"
 	var n int
-	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM users").Scan(&n); !errors.Is(err, wire.ErrUnmarked) {
-		t.Errorf("QueryRow: %v", err)
-	}
-	if _, err := db.ExecContext(ctx, "DELETE FROM users"); !errors.Is(err, wire.ErrUnmarked) {
-		t.Errorf("Exec: %v", err)
-	}
-	if _, err := db.Prepare("DELETE FROM users"); !errors.Is(err, wire.ErrUnmarked) {
-		t.Errorf("Prepare: %v", err)
-	}
-	if _, err := db.BeginTx(ctx, nil); !errors.Is(err, wire.ErrUnmarked) {
-		t.Errorf("BeginTx: %v", err)
-	}
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.ExecContext(ctx, "DELETE FROM users"); !errors.Is(err, wire.ErrUnmarked) {
-		t.Errorf("Conn: %v", err)
-	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	err = g.player(g.a).Connection(func(tx *gorm.DB) error {
-		var users []User
-		if err := tx.Find(&users).Error; err != nil {
-			return err
-		}
-		if got := names(users); got != "a/n1 a/n2 a/n3" {
-			t.Errorf("Connection: rows %q", got)
-		}
-		return tx.Exec("DELETE FROM users").Error
+	g.refusedAs(t, p.QueryRowContext(g.a, text).Scan(&n), wire.ErrUnmarked)
+	_, err = p.QueryContext(g.a, text)
+	g.refusedAs(t, err, wire.ErrUnmarked)
+	_, err = p.ExecContext(g.a, "DELETE FROM users")
+	g.refusedAs(t, err, wire.ErrUnmarked)
+	_, err = p.PrepareContext(g.a, text)
+	g.refusedAs(t, err, dal.ErrShape)
+	err = h.Transaction(func(tx *gorm.DB) error {
+		_, err := tx.DB()
+		g.refusedInTx(t, err, dal.ErrShape)
+		_, err = tx.Statement.ConnPool.ExecContext(g.a, "DELETE FROM users")
+		g.refusedInTx(t, err, wire.ErrUnmarked)
+		_, err = tx.Statement.ConnPool.PrepareContext(g.a, text)
+		g.refusedInTx(t, err, dal.ErrShape)
+		return nil
 	})
-	if !errors.Is(err, dal.ErrShape) {
-		t.Errorf("Connection, raw: %v", err)
+	if err != nil {
+		t.Errorf("an empty transaction: %v", err)
 	}
-	g.rec.take()
+	for _, other := range []gorm.ConnPool{g.On(g.b, dal.Key("player", "7")).Statement.ConnPool, g.On(g.a, dal.Key("player", g.keyOn(t, g.other(t)))).Statement.ConnPool} {
+		swapped := g.player(g.a)
+		swapped.Statement.ConnPool = other
+		g.refusedAs(t, swapped.Find(&[]User{}).Error, dal.ErrShape)
+	}
 }
 
 func TestScope_T34_PackageLevelHandleInHook(t *testing.T) {

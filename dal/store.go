@@ -390,6 +390,9 @@ func (s *Store) route(ctx context.Context, id tenant.ID, key KeyRef) (Route, err
 //
 // Inside [Store.Transaction] it returns a handle on the open transaction; a key of another shard is refused with [*CrossShardError].
 func (s *Store) On(ctx context.Context, key KeyRef) *gorm.DB {
+	if ctx == nil {
+		ctx = context.Background() // which names no tenant
+	}
 	b, err := s.bind(ctx, key)
 	if err != nil {
 		return s.refused(ctx, err)
@@ -459,6 +462,9 @@ func (s *Store) Places(ctx context.Context) ([]Place, error) {
 // OnPlace returns a handle for a system scope in one place: the tables that the scope names are open to it without a tenant's predicate, every other
 // is refused. A tenant's context is refused with [tenant.ErrNotSystem].
 func (s *Store) OnPlace(ctx context.Context, p Place) *gorm.DB {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	bypass, err := tenant.BypassFromContext(ctx)
 	if err != nil {
 		return s.refused(ctx, err)

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"reflect"
 	"sort"
+	"strings"
 	"sync"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 )
 
@@ -130,6 +132,9 @@ func newTable(d Table, cache *sync.Map) (*table, error) {
 	fail := func(problem, mend string) (*table, error) {
 		return nil, &ModelError{Table: s.Table, Model: modelName(d.model), Problem: problem, Mend: mend}
 	}
+	if problem, mend := unsafeFields(s); problem != "" {
+		return fail(problem, mend)
+	}
 	t.tenant = s.FieldsByDBName[TenantColumn]
 	if d.Class == GlobalClass {
 		if t.tenant != nil {
@@ -143,14 +148,10 @@ func newTable(d Table, cache *sync.Map) (*table, error) {
 	if t.tenant.FieldType != tenantIDType {
 		return fail("its TenantID is a "+t.tenant.FieldType.String(), "make it a tenant.ID: a number compared with text matches other tenants")
 	}
-	for _, f := range s.Fields {
-		if reflect.PointerTo(f.IndirectFieldType).Implements(gormValuerType) {
-			return fail("its field "+f.Name+" is a "+f.FieldType.String()+", which writes SQL of its own (GormValue)", "use a driver.Valuer")
-		}
-	}
 	for _, f := range s.PrimaryFields {
-		if f.AutoIncrement && f.TagSettings["AUTOINCREMENT"] != "" {
-			return fail("its column "+f.DBName+" is AUTO_INCREMENT", "drop the tag: two shards would hand out one number; the library fills a zero id")
+		// gorm takes an integer id for AUTO_INCREMENT unless told otherwise.
+		if f.AutoIncrement && (f.TagSettings["AUTOINCREMENT"] != "" || !wideInteger(f.FieldType.Kind())) {
+			return fail("its column "+f.DBName+" is AUTO_INCREMENT", "make it an int64 without autoIncrement: two shards would hand out one number; the library fills a zero id")
 		}
 	}
 	if len(s.PrimaryFields) == 0 {
@@ -167,6 +168,39 @@ func newTable(d Table, cache *sync.Map) (*table, error) {
 		return fail(fmt.Sprintf("it has no shard-key column %q", d.ShardKey), "name the column that the keyspace routes by")
 	}
 	return t, nil
+}
+
+// unsafeFields reports what a model's own types could do to a statement: write into its text, or build clauses that nobody judged.
+func unsafeFields(s *schema.Schema) (problem, mend string) {
+	if !isPlainName(s.Table) || strings.Contains(s.Table, ".") {
+		return fmt.Sprintf("its name %q is not plain", s.Table), "use letters, digits and _"
+	}
+	seen := map[string]string{}
+	for _, f := range s.Fields {
+		if f.DBName == "" {
+			continue
+		}
+		if !isPlainName(f.DBName) || strings.Contains(f.DBName, ".") {
+			return fmt.Sprintf("its column %q is not plain", f.DBName), "use letters, digits and _"
+		}
+		if other, twice := seen[strings.ToLower(f.DBName)]; twice {
+			return fmt.Sprintf("its fields %s and %s are one column, %q", other, f.Name, f.DBName), "map each column once"
+		}
+		seen[strings.ToLower(f.DBName)] = f.Name
+		if writesSQL(f.IndirectFieldType) || writesSQL(f.FieldType) {
+			return "its field " + f.Name + " is a " + f.FieldType.String() + ", which writes SQL of its own", "use a driver.Valuer"
+		}
+	}
+	for _, list := range [][]clause.Interface{s.QueryClauses, s.CreateClauses, s.UpdateClauses, s.DeleteClauses} {
+		for _, c := range list {
+			switch c.(type) {
+			case gorm.SoftDeleteQueryClause, gorm.SoftDeleteUpdateClause, gorm.SoftDeleteDeleteClause:
+			default:
+				return fmt.Sprintf("a field type builds clauses of its own (%T)", c), "use gorm.DeletedAt for soft deletes, and no other type with clauses"
+			}
+		}
+	}
+	return "", ""
 }
 
 func modelName(t reflect.Type) string {

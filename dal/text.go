@@ -1,135 +1,168 @@
 package dal
 
-import "strings"
+import (
+	"database/sql"
+	"fmt"
+	"go/ast"
+	"reflect"
+	"strings"
+)
 
-// refusedWords may not stand in a condition, column or order text: each of them can open another table, another statement or the server's files.
-var refusedWords = map[string]bool{
-	"SELECT": true, "TABLE": true, "WITH": true, "UNION": true, "INTERSECT": true, "EXCEPT": true, "MINUS": true, "INTO": true,
-	"PROCEDURE": true, "HANDLER": true, "RETURNING": true, "LOAD_FILE": true, "LOAD_EXTENSION": true, "NEXTVAL": true, "LASTVAL": true,
-	"SETVAL": true, "SLEEP": true, "BENCHMARK": true, "GET_LOCK": true, "RELEASE_LOCK": true, "RELEASE_ALL_LOCKS": true, "JOIN": true,
-	"READFILE": true, "WRITEFILE": true, "FTS3_TOKENIZER": true, "EDIT": true,
+// fragment is a piece of SQL text that a caller wrote, with its values.
+type fragment struct {
+	text  string
+	vars  []any
+	named bool // its placeholders are @names
+	bare  bool // it stands outside parentheses: a column, an order, a grouping
+	one   bool // it is one value: no comma outside parentheses
 }
 
-// judgeText reports why a fragment of SQL text that a caller wrote may not stand inside a statement, or "". A fragment that passes is closed in
-// itself: whatever it says stays inside the parentheses that are put around it. named allows @name placeholders.
-//
-// What it refuses is what dialects read differently or what could leave the fragment: comments, several statements, double quotes (a string or a
-// name), backslashes (an escape or not), user variables, unbalanced parentheses, sub-selects, and SQLite's "IN table".
-func judgeText(text string, named bool) string {
-	depth := 0
-	afterIn := false // the last word was IN: only a list or a placeholder may follow
-	afterDot := false
-	for i := 0; i < len(text); {
-		c := text[i]
-		if afterIn && c != '(' && c != '?' && c != '@' && !isBlank(c) {
-			return "IN is not followed by a list in parentheses"
+// judge reports why the fragment may not stand inside a statement, or "". What passes is closed in itself: it cannot leave its place, open another
+// table, or take a value that is not its own.
+func (f fragment) judge() string {
+	l := lexer{text: f.text, named: f.named}
+	depth, holes := 0, 0
+	var last, before token // the two tokens before this one
+	for {
+		t, why := l.next()
+		if why != "" {
+			return why
 		}
-		switch {
-		case isBlank(c):
-			i++
-			continue
-		case c == '\'':
-			end, why := literal(text, i)
-			if why != "" {
+		afterIn := last.kind == tokenWord && isText(f.text[last.start:last.end], "IN")
+		if afterIn && t.kind != tokenOpen && t.kind != tokenHole && t.kind != tokenNamed {
+			return "IN is not followed by a list"
+		}
+		switch t.kind {
+		case tokenEnd:
+			switch {
+			case depth != 0:
+				return "its parentheses are not balanced"
+			case !f.named && holes != len(f.vars):
+				return fmt.Sprintf("it has %d placeholders and %d values", holes, len(f.vars))
+			}
+			return ""
+		case tokenOpen:
+			depth++
+			if why := calls(f.text, last, before); why != "" {
 				return why
 			}
-			i = end
-		case c == '`':
-			end := strings.IndexByte(text[i+1:], '`')
-			if end < 0 {
-				return "a quoted name does not end"
-			}
-			i += end + 2
-			if rest := strings.TrimLeft(text[i:], " \t\r\n"); strings.HasPrefix(rest, "(") {
-				return "a quoted name is called as a function"
-			}
-		case c == '(':
-			depth++
-			i++
-		case c == ')':
+		case tokenClose:
 			if depth--; depth < 0 {
 				return "its parentheses are not balanced"
 			}
-			i++
-		case c == '"' || c == '\\' || c == ';' || c == '#' || c == '{' || c == '}' || c == '$' || c < ' ' || c == 0x7f:
-			return "it holds " + describe(c)
-		case c == '-' && strings.HasPrefix(text[i:], "--"), c == '/' && strings.HasPrefix(text[i:], "/*"), c == '*' && strings.HasPrefix(text[i:], "*/"):
-			return "it holds a comment"
-		case c == '@':
-			if !named || i+1 >= len(text) || !isWord(text[i+1]) {
+		case tokenWord:
+			word := f.text[t.start:t.end]
+			class := classOf(word)
+			switch {
+			case last.kind == tokenDot: // a column, whatever it is called
+			case isText(word, "VALUE") && last.kind == tokenWord: // NEXT VALUE FOR a sequence
+				return "it holds VALUE after a word"
+			case class&wordNever != 0, class&wordClause != 0 && f.bare && depth == 0:
+				return "it holds " + strings.ToUpper(word)
+			}
+		case tokenOther:
+			if f.one && depth == 0 && f.text[t.start] == ',' {
+				return "it holds more than one value"
+			}
+		case tokenHole:
+			if f.named {
+				return "it mixes ? and @names"
+			}
+			if holes++; holes > len(f.vars) {
+				return "it has a placeholder without a value"
+			}
+			if why := f.judgeVar(f.vars[holes-1], afterIn); why != "" {
+				return why
+			}
+		case tokenNamed:
+			v, ok := f.lookUp(f.text[t.start+1 : t.end])
+			if !ok {
 				return "it holds a variable"
 			}
-			i++
-			for i < len(text) && isWord(text[i]) {
-				i++
+			if why := f.judgeVar(v, afterIn); why != "" {
+				return why
 			}
-		case isWord(c):
-			start := i
-			for i < len(text) && isWord(text[i]) {
-				i++
-			}
-			word := strings.ToUpper(text[start:i])
-			if refusedWords[word] {
-				return "it holds " + word
-			}
-			if afterDot {
-				if rest := strings.TrimLeft(text[i:], " \t\r\n"); strings.HasPrefix(rest, "(") {
-					return "it calls a function of another schema"
-				}
-			}
-			afterIn, afterDot = word == "IN", false
-			continue
-		case c == '.':
-			i++
-			afterDot, afterIn = true, false
-			continue
-		default:
-			i++
 		}
-		afterIn, afterDot = false, false
+		before, last = last, t
 	}
-	switch {
-	case depth != 0:
-		return "its parentheses are not balanced"
-	case afterIn:
-		return "IN is not followed by a list in parentheses"
+}
+
+// calls reports why the parenthesis after last may not open, or "". before is the token before last.
+func calls(text string, last, before token) string {
+	switch last.kind {
+	case tokenName:
+		return "a quoted name is called as a function"
+	case tokenWord:
+		word := text[last.start:last.end]
+		switch {
+		case before.kind == tokenDot:
+			return "it calls a function of another schema"
+		case classOf(word)&(wordOperand|wordFunction) == 0:
+			return "it calls " + strings.ToUpper(word) + ", which is not on the list of functions"
+		}
 	}
 	return ""
 }
 
-// literal returns the index after the string that begins at text[i].
-func literal(text string, i int) (int, string) {
-	for i++; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			return 0, "it holds a backslash in a string: bind the value"
-		case '\'':
-			if i+1 < len(text) && text[i+1] == '\'' {
-				i++
-				continue
+// judgeVar judges the value of a placeholder. After IN only what gorm prints as a list may stand.
+func (f fragment) judgeVar(v any, afterIn bool) string {
+	if afterIn && !isList(v) {
+		return "IN is not followed by a list"
+	}
+	return judgeValue(v, f.bare)
+}
+
+// isList reports what gorm prints in parentheses.
+func isList(v any) bool {
+	switch v.(type) {
+	case []any:
+		return true
+	case nil, []byte:
+		return false
+	}
+	k := reflect.TypeOf(v).Kind()
+	return (k == reflect.Slice || k == reflect.Array) && isPlain(reflect.TypeOf(v), 4) == nil && reflect.TypeOf(v).Elem().Kind() != reflect.Uint8
+}
+
+// lookUp finds a named value as gorm does: in named arguments, maps, and the exported fields of structs.
+func (f fragment) lookUp(name string) (value any, found bool) {
+	for _, v := range f.vars { // a later one wins
+		switch x := v.(type) {
+		case sql.NamedArg:
+			if x.Name == name {
+				value, found = x.Value, true
 			}
-			return i + 1, ""
+		case map[string]any:
+			if e, ok := x[name]; ok {
+				value, found = e, true
+			}
+		default:
+			if e, ok := fieldNamed(reflect.ValueOf(v), name); ok {
+				value, found = e, true
+			}
 		}
 	}
-	return 0, "a string does not end"
+	return value, found
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
-func isWord(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
-}
-
-func describe(c byte) string {
-	switch c {
-	case '"':
-		return "a double quote, which is a string to one server and a name to another"
-	case '\\':
-		return "a backslash, which escapes on one server and not on another"
-	case ';':
-		return "a semicolon"
-	case '#':
-		return "a comment"
+func fieldNamed(v reflect.Value, name string) (value any, found bool) {
+	v = reflect.Indirect(v)
+	if v.Kind() != reflect.Struct {
+		return nil, false
 	}
-	return "a character that does not belong there"
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if !ast.IsExported(field.Name) {
+			continue
+		}
+		if field.Name == name {
+			value, found = v.Field(i).Interface(), true
+		}
+		if field.Anonymous {
+			if e, ok := fieldNamed(v.Field(i), name); ok {
+				value, found = e, true
+			}
+		}
+	}
+	return value, found
 }

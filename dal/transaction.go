@@ -31,7 +31,7 @@ func (h *held) join(ctx context.Context, b *binding) *gorm.DB {
 	if err := h.serves(b); err != nil {
 		return b.store.refused(ctx, err)
 	}
-	return handle(ctx, b, &txPool{binding: b, tx: h.tx.tx})
+	return handle(ctx, b, &txPool{binding: b, transaction: h.tx.transaction})
 }
 
 // serves reports whether b lives where the transaction does.
@@ -67,22 +67,23 @@ func (s *Store) Transaction(ctx context.Context, key KeyRef, fn func(ctx context
 	if err != nil {
 		return err
 	}
+	tx.owned = true
 	done := false
 	defer func() {
 		if !done { // fn panicked, or the goroutine ends
-			_ = tx.Rollback()
+			_ = tx.tx.Rollback()
 		}
 	}()
 	inner := context.WithValue(ctx, heldKey{}, &held{tx: tx})
 	err = fn(inner, handle(inner, b, tx))
 	done = true
 	if err != nil {
-		if rerr := tx.Rollback(); rerr != nil && !errors.Is(rerr, errTxDone) {
+		if rerr := tx.tx.Rollback(); rerr != nil && !errors.Is(rerr, errTxDone) {
 			return errors.Join(err, rerr)
 		}
 		return err
 	}
-	return tx.Commit()
+	return tx.commit(b.db.place.Shard)
 }
 
 // IsQuota reports a refusal by a tenant's limits; the [*quota.ExceededError] inside says which and when to come back.

@@ -14,20 +14,31 @@ type scopedWhere struct {
 	id   any          // the tenant.ID to bind
 	user clause.Where // the caller's conditions; may be empty
 
-	built int // how often it was printed: a statement without it, or with two, does not leave
+	// Where it was printed: a statement without it, or with two, does not leave.
+	built      int
+	start, end int // offsets in the text
+	hole       int // offset of the tenant's placeholder
+	arg        int // index of the tenant in the values
 }
 
 // Build writes the predicate.
 func (w *scopedWhere) Build(b clause.Builder) {
-	w.built++
-	b.WriteQuoted(clause.Column{Table: clause.CurrentTable, Name: TenantColumn})
-	_, _ = b.WriteString(" = ")
-	b.AddVar(b, w.id)
-	if len(w.user.Exprs) > 0 {
-		_, _ = b.WriteString(" AND (")
-		w.user.Build(b)
-		_ = b.WriteByte(')')
+	stmt, ok := b.(*gorm.Statement)
+	if !ok {
+		return // printed into something that is not sent: it stays unbuilt, and the statement does not leave
 	}
+	w.built++
+	w.start = stmt.SQL.Len()
+	stmt.WriteQuoted(clause.Column{Table: clause.CurrentTable, Name: TenantColumn})
+	_, _ = stmt.WriteString(" = ")
+	w.hole, w.arg = stmt.SQL.Len(), len(stmt.Vars)
+	stmt.AddVar(stmt, w.id)
+	if len(w.user.Exprs) > 0 {
+		_, _ = stmt.WriteString(" AND (")
+		w.user.Build(stmt)
+		_ = stmt.WriteByte(')')
+	}
+	w.end = stmt.SQL.Len()
 }
 
 // saved is what a scoped statement's clauses were before; a chain that is used again starts from them.
@@ -76,7 +87,7 @@ func inject(stmt *gorm.Statement, id any) *scopedWhere {
 }
 
 // unconditional reports a built statement whose only conditions are the injected ones: the missing-WHERE guard, which the predicate would switch off.
-func (w *scopedWhere) unconditional(stmt *gorm.Statement) bool {
+func (w *scopedWhere) unconditional(stmt *gorm.Statement, t *table) bool {
 	if len(w.user.Exprs) > 0 {
 		return false
 	}
@@ -86,8 +97,8 @@ func (w *scopedWhere) unconditional(stmt *gorm.Statement) bool {
 		added--
 	}
 	for _, e := range where.Exprs {
-		if eq, ok := e.(clause.Eq); ok && columnName(eq.Column) == TenantColumn {
-			added-- // the owner alone names no row
+		if eq, ok := e.(clause.Eq); ok && (columnName(eq.Column) == TenantColumn || t.shardKey != nil && columnName(eq.Column) == t.shardKey.DBName) {
+			added-- // the owner and the shard key alone name no row
 		}
 	}
 	return added <= 0

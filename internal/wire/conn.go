@@ -41,18 +41,9 @@ func (c *conn) judge(ctx context.Context, op, text string) (*Mark, error) {
 	if c.poisoned != nil && c.inTx {
 		return nil, c.poisonError()
 	}
-	if c.permit == nil {
-		switch {
-		case m.Permit != nil:
-			m.Permit.Retain()
-			c.permit = m.Permit
-		case m.Try != nil:
-			p, err := m.Try()
-			if err != nil {
-				return nil, err
-			}
-			c.permit = p
-		}
+	if c.permit == nil && m.Permit != nil {
+		m.Permit.Retain()
+		c.permit = m.Permit
 	}
 	return m, nil
 }
@@ -74,6 +65,10 @@ func (c *conn) fail(err error, kind Kind) {
 
 // send runs one operation between the observer's two calls, counts it and logs it.
 func (c *conn) send(ctx context.Context, m *Mark, op, text string, args []driver.NamedValue, run func() error) error {
+	if why := m.owns(args); why != "" && (op == "exec" || op == "query") {
+		c.owner.count.refused.Add(1)
+		return &UnmarkedError{Shard: c.owner.opts.Shard, Op: op, Why: why}
+	}
 	e := Event{Shard: c.owner.opts.Shard, Op: op, Text: text, Args: args, Kind: m.Kind, InTx: c.inTx}
 	obs := c.owner.opts.Observer
 	if obs != nil {

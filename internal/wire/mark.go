@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"database/sql/driver"
 	"sync/atomic"
 
 	"github.com/tenantdal/tenantdal/tenant"
@@ -37,8 +38,8 @@ type Mark struct {
 	Stmt   *Statement // for Library
 	Write  bool       // the statement may change rows, whichever call carries it
 	Permit Permit     // held by the call; the connection that serves it retains it
-	// Try takes a permit without waiting when the connection has none, as on a connection taken out by gorm's Connection. Nil: none is needed.
-	Try func() (Permit, error)
+	// TenantArgs are the positions of the values that must be Tenant when the statement leaves, whatever the caller's types made of them meanwhile.
+	TenantArgs []int
 
 	spent atomic.Bool // its statement was sent: the mark is worth nothing any more
 }
@@ -110,6 +111,19 @@ func (m *Mark) admits(text string) string {
 		}
 	}
 	return "the context's mark belongs to another statement"
+}
+
+// owns reports why the arguments that were bound are not the tenant's, or "".
+func (m *Mark) owns(args []driver.NamedValue) string {
+	for _, i := range m.TenantArgs {
+		if i >= len(args) {
+			return "it lacks the tenant's argument"
+		}
+		if got, ok := args[i].Value.(string); !ok || got != string(m.Tenant) || got == "" {
+			return "an argument names another tenant than the scope"
+		}
+	}
+	return ""
 }
 
 // class is what the statement counts as.

@@ -131,7 +131,7 @@ func PoisonsMySQL(err error) bool {
 		return true
 	}
 	switch Code(err) {
-	case 1205, 1213, 1020, 1969, 3024, 1317, 1028, 1180, 1792, 1290:
+	case 1205, 1206, 1213, 1020, 1969, 3024, 1317, 1028, 1180, 1792, 1290:
 		return true
 	}
 	return false

@@ -224,35 +224,21 @@ func TestPermit_LivesUntilTheConnectionComesBack(t *testing.T) {
 	}
 }
 
-func TestPermit_TriedWhenTheConnectionHasNone(t *testing.T) {
+func TestMark_TenantArgumentsAreComparedWhenTheyLeave(t *testing.T) {
 	t.Parallel()
-	p := sqlitePool(t, wire.Options{})
-	conn, err := p.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	p := sqlitePool(t, wire.Options{Shard: "s1"})
+	text := "SELECT qty FROM items WHERE tenant_id = ? AND qty > ?"
+	ctx := func() context.Context {
+		return wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Tenant: "a", Text: text, TenantArgs: []int{0}})
 	}
-	text := "SELECT qty FROM items"
-	full := errors.New("no permit is free")
-	ctx := wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Text: text, Try: func() (wire.Permit, error) { return nil, full }})
 	var qty int
-	if err := conn.QueryRowContext(ctx, text).Scan(&qty); !errors.Is(err, full) {
-		t.Errorf("refused permit: %v", err)
+	if err := p.QueryRowContext(ctx(), text, tenant.ID("a"), 0).Scan(&qty); err != nil {
+		t.Errorf("the tenant's own: %v", err)
 	}
-	taken := newPermit()
-	ctx = wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Text: text, Try: func() (wire.Permit, error) { return taken, nil }})
-	for range 2 { // the second statement finds the connection's permit
-		if err := conn.QueryRowContext(ctx, text).Scan(&qty); err != nil {
-			t.Error(err)
+	for name, args := range map[string][]any{"another": {"b", 0}, "a number": {0, 0}, "null": {nil, 0}, "bytes": {[]byte("a"), 0}, "none": {}} {
+		if err := p.QueryRowContext(ctx(), text, args...).Scan(&qty); !errors.Is(err, wire.ErrUnmarked) {
+			t.Errorf("%s: %v", name, err)
 		}
-	}
-	if n := taken.refs.Load(); n != 1 {
-		t.Errorf("on the connection: %d references", n)
-	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if n := taken.refs.Load(); n != 0 || taken.over.Load() != 0 {
-		t.Errorf("after Close: %d references", n)
 	}
 }
 
