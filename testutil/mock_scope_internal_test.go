@@ -31,7 +31,7 @@ func TestScopeCheck_Bound(t *testing.T) {
 		{"SELECT * FROM `items` WHERE `items`.`tenant_id` = ? AND (name = 'it''s \\' (' OR \"x)\" = `a``)`)", named("a")},
 		{"SELECT * FROM `catalogs`", nil},
 		{"SELECT * FROM `catalogs` WHERE id = ? ORDER BY `id` LIMIT ?", named(1, 2)},
-		{"UPDATE `items` SET `qty`=qty - ?,`updated_at`=? WHERE `items`.`tenant_id` = ? AND (id = ?)", named(1, 2, "a", 3)},
+		{"UPDATE `items` SET `qty`=(qty - ?),`updated_at`=? WHERE `items`.`tenant_id` = ? AND (id = ?)", named(1, 2, "a", 3)},
 		{"DELETE FROM `items` WHERE `items`.`tenant_id` = ? AND id = ?", named("a", 1)},
 		{"INSERT INTO `items` (`id`,`tenant_id`,`qty`) VALUES (?,?,?)", named(1, "a", 2)},
 		{"INSERT INTO `items` (`tenant_id`,`qty`) VALUES (?,COALESCE(?,(1))),(?,?)", named("a", 1, "a", 2)},

@@ -197,16 +197,12 @@ func TestMockStore_E3_UnscopedFailsTheTest(t *testing.T) {
 			t.Parallel()
 			f := runFake(t, func(tb testing.TB) {
 				m := testutil.NewMockStore(tb, heroTables())
-				db, err := m.Store.On(as(t.Context(), "acme"), key).DB()
-				if err != nil {
-					t.Error(err)
-					return
-				}
+				pool := m.Store.On(as(t.Context(), "acme"), key).Statement.ConnPool
 				text := c.mark.Text
 				if c.mark.Stmt != nil {
 					text = c.mark.Stmt.Text()
 				}
-				_, err = db.ExecContext(wire.With(c.ctx(t.Context()), c.mark), text, c.args...)
+				_, err := pool.ExecContext(wire.With(c.ctx(t.Context()), c.mark), text, c.args...)
 				var unscoped *testutil.UnscopedError
 				if !errors.As(err, &unscoped) || unscoped.Text != text {
 					t.Errorf("error %v, want an UnscopedError with the text", err)
