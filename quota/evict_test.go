@@ -139,7 +139,12 @@ func TestSweep_Q58_LosesNoDebt(t *testing.T) {
 		for second, want := range []struct{ dropped, kept int }{
 			{1, 3}, // idle
 			{1, 2}, // spender
-			{0, 2}, {0, 2}, {0, 2}, {0, 2}, {0, 2}, {0, 2},
+			{0, 2},
+			{0, 2},
+			{0, 2},
+			{0, 2},
+			{0, 2},
+			{0, 2},
 			{1, 1}, // debtor
 			{0, 1},
 		} {

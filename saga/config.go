@@ -124,8 +124,14 @@ func (c Config) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"Handover", c.Handover}, {"LeaseFor", c.LeaseFor}, {"StepTimeout", c.StepTimeout}, {"PollMin", c.PollMin}, {"PollMax", c.PollMax},
-		{"PlacesEvery", c.PlacesEvery}, {"RetryMin", c.RetryMin}, {"RetryMax", c.RetryMax},
+		{"Handover", c.Handover},
+		{"LeaseFor", c.LeaseFor},
+		{"StepTimeout", c.StepTimeout},
+		{"PollMin", c.PollMin},
+		{"PollMax", c.PollMax},
+		{"PlacesEvery", c.PlacesEvery},
+		{"RetryMin", c.RetryMin},
+		{"RetryMax", c.RetryMax},
 	} {
 		if f.value < time.Millisecond {
 			errs = append(errs, fmt.Errorf("saga: Config.%s is %v: want at least 1ms", f.name, f.value))
@@ -135,8 +141,11 @@ func (c Config) Validate() error {
 		name       string
 		value, max int
 	}{
-		{"Batch", c.Batch, maxList}, {"PerTenant", c.PerTenant, maxList}, {"QueueSize", c.QueueSize, 1 << 20},
-		{"MaxAttempts", c.MaxAttempts, 1 << 20}, {"Retries", c.Retries, 1 << 10},
+		{"Batch", c.Batch, maxList},
+		{"PerTenant", c.PerTenant, maxList},
+		{"QueueSize", c.QueueSize, 1 << 20},
+		{"MaxAttempts", c.MaxAttempts, 1 << 20},
+		{"Retries", c.Retries, 1 << 10},
 	} {
 		if f.value < 1 || f.value > f.max {
 			errs = append(errs, fmt.Errorf("saga: Config.%s is %d: want 1 to %d", f.name, f.value, f.max))

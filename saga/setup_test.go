@@ -51,8 +51,10 @@ const (
 
 // everyModel are the tenants of a world that names none.
 var everyModel = []tenant.Tenant{
-	{ID: acme, Model: tenant.SharedTable}, {ID: globex, Model: tenant.SharedTable},
-	{ID: delta, Model: tenant.OwnSchema}, {ID: omega, Model: tenant.OwnDatabase},
+	{ID: acme, Model: tenant.SharedTable},
+	{ID: globex, Model: tenant.SharedTable},
+	{ID: delta, Model: tenant.OwnSchema},
+	{ID: omega, Model: tenant.OwnDatabase},
 	{ID: "asleep", Model: tenant.SharedTable, Status: tenant.Suspended},
 }
 

@@ -238,9 +238,9 @@ func TestWorker_T35_EnvelopeWithoutTenant(t *testing.T) {
 func TestPeekTenant(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]tenant.ID{
-		goodEnvelope:                                  "a",
-		goodEnvelope[:13]:                             "a", // the head alone
-		" { \"tenant\" :\n\"a-b\" , ":                 "a-b",
+		goodEnvelope:                  "a",
+		goodEnvelope[:13]:             "a", // the head alone
+		" { \"tenant\" :\n\"a-b\" , ": "a-b",
 		`{"tenant":"` + strings.Repeat("z", 63) + `"`: tenant.ID(strings.Repeat("z", 63)),
 	} {
 		if got, err := tenant.PeekTenant([]byte(in)); err != nil || got != want {

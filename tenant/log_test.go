@@ -160,7 +160,9 @@ type boundHandler struct{ slog.Handler }
 func (h boundHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(tenant.NewContext(ctx, "a"), r)
 }
+
 func (h boundHandler) WithAttrs(a []slog.Attr) slog.Handler {
 	return boundHandler{h.Handler.WithAttrs(a)}
 }
+
 func (h boundHandler) WithGroup(n string) slog.Handler { return boundHandler{h.Handler.WithGroup(n)} }

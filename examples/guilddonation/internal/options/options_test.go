@@ -22,8 +22,10 @@ func TestParse(t *testing.T) {
 		want options.Options
 	}{
 		{"Defaults", "", options.Options{Shards: sqlite3, Workers: 16}},
-		{"All", "-trace t.ndjson -report r.json -shards mariadb:4 -dir data -workers 7 -json",
-			options.Options{Trace: "t.ndjson", Report: "r.json", Shards: options.Spec{Kind: options.MariaDB, N: 4}, Dir: "data", Workers: 7, JSON: true}},
+		{
+			"All", "-trace t.ndjson -report r.json -shards mariadb:4 -dir data -workers 7 -json",
+			options.Options{Trace: "t.ndjson", Report: "r.json", Shards: options.Spec{Kind: options.MariaDB, N: 4}, Dir: "data", Workers: 7, JSON: true},
+		},
 		{"TwoDashesAndEqualsSigns", "--trace=a=b --json=false --workers=1", options.Options{Trace: "a=b", Shards: sqlite3, Workers: 1}},
 		{"LastOneCounts", "-workers 0 -workers 5 -dir a -dir b", options.Options{Shards: sqlite3, Dir: "b", Workers: 5}},
 		{"URLs", "-shards mysql://app@db1:3307/game,mysql://app@db2/game -report r", options.Options{

@@ -17,8 +17,10 @@ import (
 func night() (*report.Report, report.Run) {
 	r := &report.Report{
 		Outcomes: []report.Outcome{
-			{Line: 1, Tenant: "pub", State: report.Completed}, {Line: 2, Tenant: "pub", State: report.Compensated},
-			{Line: 3, Tenant: "0", State: report.Completed}, {Line: 4, Tenant: "Pub\t\n", State: report.Rejected},
+			{Line: 1, Tenant: "pub", State: report.Completed},
+			{Line: 2, Tenant: "pub", State: report.Compensated},
+			{Line: 3, Tenant: "0", State: report.Completed},
+			{Line: 4, Tenant: "Pub\t\n", State: report.Rejected},
 		},
 		Shards:    []report.Shard{{ID: "s2", Players: 2, Guilds: 1, Donations: 3}, {ID: "s1"}},
 		Conserved: true,

@@ -47,11 +47,13 @@ func Expect(t *Trace) *report.Expected {
 }
 
 // owned names a player or a guild of a tenant; cell names an item of theirs.
-type owned struct{ tenant, id string }
-type cell struct {
-	owned
-	item string
-}
+type (
+	owned struct{ tenant, id string }
+	cell  struct {
+		owned
+		item string
+	}
+)
 
 // donation is what a key stands for once its first donation was accepted.
 type donation struct {

@@ -27,8 +27,14 @@ func count(tr *trace.Trace, op trace.Op) int {
 func TestGenerate_ReadsBackEqual(t *testing.T) {
 	t.Parallel()
 	for _, w := range []trace.Workload{
-		{}, {Donations: 5000, Grants: 2500}, {Tenants: 1, Donations: 1, Grants: 1}, {Tenants: 40, Donations: 1000, Grants: 1000}, {Donations: -1}, {Grants: -1},
-		{Donations: -1, Grants: -1}, {Tenants: 3, Donations: 2000, Grants: 5},
+		{},
+		{Donations: 5000, Grants: 2500},
+		{Tenants: 1, Donations: 1, Grants: 1},
+		{Tenants: 40, Donations: 1000, Grants: 1000},
+		{Donations: -1},
+		{Grants: -1},
+		{Donations: -1, Grants: -1},
+		{Tenants: 3, Donations: 2000, Grants: 5},
 	} {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprintf("%+v/Seed%d", w, seed), func(t *testing.T) {
