@@ -174,7 +174,7 @@ func (d *Donations) refusal(ctx context.Context, tx *dal.LibraryTx, j *job) (Rea
 // recorded reads the decision that stands. One about another body is poison: it belongs to something else than this donation.
 func (d *Donations) recorded(ctx context.Context, lib *dal.Library, j *job) verdict {
 	var v verdict
-	var hash ID
+	var hash looseHash
 	var player string
 	found, err := first(j.scope(ctx), lib, d.st(readDecision), []any{string(j.tenant), j.id.bytes()}, &v.outcome, &hash, &player, &v.reason)
 	switch {
@@ -182,7 +182,7 @@ func (d *Donations) recorded(ctx context.Context, lib *dal.Library, j *job) verd
 		return verdict{err: err}
 	case !found:
 		return verdict{err: errAgain} // whoever was deciding rolled back: the next attempt decides
-	case hash != j.hash || player != j.player:
+	case ID(hash) != j.hash || player != j.player:
 		return verdict{poison: ReasonBodyMismatch}
 	}
 	return v

@@ -15,7 +15,7 @@ const maxList = 64
 // Config describes how donations are carried out. The zero value of a field means its documented default.
 type Config struct {
 	// VoidAfter is how long a donation may stay undecided, by the clock of the player's database. After that the guild's shard is asked to void it;
-	// whichever of credit and void it wrote first stands. It never refunds by itself.
+	// whichever of credit and void it wrote first stands. It never refunds by itself. What a relay finds that was away for longer than that, it voids.
 	//
 	// Zero means 30s; [Never] means no limit.
 	VoidAfter time.Duration

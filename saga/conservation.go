@@ -287,7 +287,7 @@ func (b *books) decided(ctx context.Context, lib *dal.Library, sent []credit) (r
 		err := each(tenant.NewContext(ctx, chunk[0].Tenant), lib, st, args, func(rows *sql.Rows) error {
 			var id ID
 			var v decision
-			err := rows.Scan(&id, &v.outcome, &v.hash)
+			err := rows.Scan(&id, &v.outcome, (*looseHash)(&v.hash))
 			found[id] = v
 			return err
 		})

@@ -200,14 +200,14 @@ func (d *Donations) voidAfter() int64 {
 // journal reads where a donation stands. It returns a [*ConflictError], and found, when the row has another body.
 func (d *Donations) journal(ctx context.Context, q querier, st statement, j *job) (rec Receipt, found bool, err error) {
 	rec = Receipt{SagaID: j.id, Replayed: true}
-	var hash ID
+	var hash looseHash
 	found, err = first(ctx, q, d.st(st), []any{string(j.tenant), j.id.bytes()}, &rec.State, &hash, &rec.Reason)
 	switch {
 	case err != nil:
 		return Receipt{}, false, fmt.Errorf("saga: read the journal: %w", err)
 	case !found:
 		return Receipt{}, false, nil
-	case hash != j.hash:
+	case ID(hash) != j.hash:
 		return Receipt{}, true, &ConflictError{Tenant: j.tenant, Player: j.player, Key: j.key, SagaID: j.id}
 	}
 	return rec, true, nil
@@ -263,7 +263,7 @@ func (d *Donations) State(ctx context.Context, player, key string) (Receipt, err
 		return Receipt{}, fmt.Errorf("saga: state: %w", err)
 	}
 	rec := Receipt{SagaID: DeriveID(id, player, key), Replayed: true}
-	var hash ID
+	var hash looseHash
 	found, err := first(ctx, lib, d.st(readJournal), []any{string(id), rec.SagaID.bytes()}, &rec.State, &hash, &rec.Reason)
 	switch {
 	case err != nil:

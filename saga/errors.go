@@ -175,6 +175,9 @@ type PlacesError struct {
 // Error names the first failed place, in order, and how many failed.
 func (e *PlacesError) Error() string {
 	places := sortedPlaces(e.Failed)
+	if len(places) == 0 {
+		return "saga: " + e.Op + " failed"
+	}
 	return fmt.Sprintf("saga: %s failed in %d place(s); in %s: %v", e.Op, len(places), places[0], e.Failed[places[0]])
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/tenantdal/tenantdal/dal"
@@ -67,7 +67,8 @@ func (r *relay) poll(s *site) {
 	})
 }
 
-// round claims what is due in one place, at most Config.PerTenant donations of each tenant, and queues it.
+// round claims what is due in one place, at most Config.PerTenant donations of each tenant, and queues it. A tenant whose rows cannot be read delays no
+// other; a place that is away ends the round.
 func (r *relay) round(p dal.Place) (found int, err error) {
 	lib, err := r.d.store.Library(p, dal.LaneSystem)
 	if err != nil {
@@ -79,21 +80,31 @@ func (r *relay) round(p dal.Place) (found int, err error) {
 	}
 	// A round that is cut short must not always serve the same ones.
 	mathrand.Shuffle(len(work), func(i, j int) { work[i], work[j] = work[j], work[i] })
+	var errs []error
 	for _, w := range work {
-		ids, err := r.d.due(r.ctx, lib, w)
+		n, more, err := r.serve(lib, p, w)
+		found += n
 		if err != nil {
-			return found, err
+			errs = append(errs, err)
 		}
-		jobs, bad, err := r.d.claim(r.ctx, lib, p, w.tenant, r.grounded(w.tenant, ids), claimDue)
-		if err != nil {
-			return found, err
-		}
-		found += len(jobs) + len(bad)
-		if !r.accept(jobs, bad) {
-			return found, nil
+		if !more || wire.IsConnection(err) || wire.IsTimeout(err) || context.Cause(r.ctx) != nil {
+			break
 		}
 	}
-	return found, nil
+	return found, errors.Join(errs...)
+}
+
+// serve claims and queues what is due of one tenant, and reports whether the round may go on.
+func (r *relay) serve(lib *dal.Library, p dal.Place, w openTenant) (found int, more bool, err error) {
+	ids, err := r.d.due(r.ctx, lib, w)
+	if err != nil {
+		return 0, true, err
+	}
+	jobs, bad, err := r.d.claim(r.ctx, lib, p, w.tenant, r.grounded(w.tenant, ids), claimDue)
+	if err != nil {
+		return 0, true, err
+	}
+	return len(jobs) + len(bad), r.accept(jobs, bad), nil
 }
 
 // accept queues what a round claimed, and reports whether the round may go on.
@@ -150,17 +161,19 @@ func (r *relay) relist() {
 
 // know starts polls of new places and ends those of places that are no more. Call it with mu held.
 func (r *relay) know(places []dal.Place) {
+	known := make(map[dal.Place]bool, len(places))
+	for _, p := range places {
+		known[p] = true
+		r.site(p)
+	}
 	for p, s := range r.sites {
-		if !slices.Contains(places, p) && s.applies+s.ends == 0 {
+		if !known[p] && s.applies+s.ends == 0 {
 			s.gone = true
 			if s.timer != nil {
 				s.timer.Stop()
 			}
 			delete(r.sites, p)
 		}
-	}
-	for _, p := range places {
-		r.site(p)
 	}
 }
 
@@ -246,9 +259,11 @@ func (d *Donations) claim(ctx context.Context, lib *dal.Library, p dal.Place, id
 	err = each(tenantCtx, lib, st, args, func(rows *sql.Rows) error {
 		j := &job{tenant: id, source: p}
 		var state State
-		if err := rows.Scan(&j.id, &state, &j.player, &j.key, &j.guild, &j.item, &j.qty, &j.hash, &j.epoch, &j.attempts, &j.fence); err != nil {
+		var hash looseHash
+		if err := rows.Scan(&j.id, &state, &j.player, &j.key, &j.guild, &j.item, &j.qty, &hash, &j.epoch, &j.attempts, &j.fence); err != nil {
 			return err
 		}
+		j.hash = ID(hash)
 		j.void = state == Voiding
 		claimed = append(claimed, j)
 		return nil

@@ -131,7 +131,7 @@ func (d *Donations) credits(ctx context.Context, p dal.Place, lib *dal.Library, 
 	page := make([]credit, 0, pageSize)
 	err := each(ctx, lib, d.st(listApplied), []any{string(last.Tenant), string(last.Tenant), last.SagaID.bytes(), pageSize}, func(rows *sql.Rows) error {
 		c := credit{Alarm: Alarm{Place: p}}
-		err := rows.Scan(&c.Tenant, &c.SagaID, &c.Player, &c.Guild, &c.Item, &c.Qty, &c.hash)
+		err := rows.Scan(&c.Tenant, &c.SagaID, &c.Player, &c.Guild, &c.Item, &c.Qty, (*looseHash)(&c.hash))
 		page = append(page, c)
 		return err
 	})
@@ -204,7 +204,7 @@ func (d *Donations) journals(ctx context.Context, lib *dal.Library, id tenant.ID
 	err := each(tenant.NewContext(ctx, id), lib, st, args, func(rows *sql.Rows) error {
 		var x ID
 		var j journaled
-		err := rows.Scan(&x, &j.state, &j.hash)
+		err := rows.Scan(&x, &j.state, (*looseHash)(&j.hash))
 		out[x] = j
 		return err
 	})
