@@ -156,7 +156,7 @@ func (d *Donations) start(ctx context.Context, lib *dal.Library, j *job) (Receip
 		}
 		return rec, err
 	case complete && !errors.Is(err, wire.ErrPoisoned):
-		return d.resolve(ctx, lib, j, err)
+		return d.resolve(ctx, j, err)
 	}
 	return Receipt{}, fmt.Errorf("saga: donate: %w", err)
 }
@@ -214,19 +214,23 @@ func (d *Donations) journal(ctx context.Context, q querier, st statement, j *job
 }
 
 // resolve finds out what a broken commit did. It reads the journal row on a new connection, in a transaction that waits for whoever still holds the
-// row: there, the donation was started; not there, it never will be by that commit. Only then it may be tried again.
-func (d *Donations) resolve(ctx context.Context, lib *dal.Library, j *job, broken error) (Receipt, error) {
+// row: there, the donation was started; not there, it never will be by that commit. Only then it may be tried again. It asks in the library's own lane,
+// since a tenant at its limit must be told too.
+func (d *Donations) resolve(ctx context.Context, j *job, broken error) (Receipt, error) {
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
 	var rec Receipt
 	var found bool
-	err := d.again(look, func() error {
-		return lib.Tx(look, func(tx *dal.LibraryTx) error {
-			var err error
-			rec, found, err = d.journal(look, tx, readJournalLocked, j)
-			return err
+	lib, err := d.store.Library(j.source, dal.LaneSystem)
+	if err == nil {
+		err = d.again(look, func() error {
+			return lib.Tx(look, func(tx *dal.LibraryTx) error {
+				var err error
+				rec, found, err = d.journal(look, tx, readJournalLocked, j)
+				return err
+			})
 		})
-	})
+	}
 	switch {
 	case errors.Is(err, ErrConflict):
 		return Receipt{}, err

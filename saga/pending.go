@@ -111,16 +111,8 @@ func (d *Donations) Replay(ctx context.Context, q QuarantinedDonation) (bool, er
 	if err != nil {
 		return false, fmt.Errorf("saga: replay: %w", err)
 	}
-	var n int64
 	tenantCtx := tenant.NewContext(ctx, q.Tenant)
-	err = d.again(ctx, func() error {
-		res, err := lib.Exec(tenantCtx, d.st(replayJournal), d.voidAfter(), string(q.Tenant), q.SagaID.bytes())
-		if err != nil {
-			return err
-		}
-		n, err = res.RowsAffected()
-		return err
-	})
+	n, err := d.exec(tenantCtx, lib, d.st(replayJournal), d.voidAfter(), string(q.Tenant), q.SagaID.bytes())
 	if err != nil {
 		return false, fmt.Errorf("saga: replay donation %s of tenant %q in %s: %w", q.SagaID, q.Tenant, q.Place, err)
 	}

@@ -247,11 +247,7 @@ func (d *Donations) claim(ctx context.Context, lib *dal.Library, p dal.Place, id
 	lease := micros(d.cfg.LeaseFor)
 	tenantCtx := tenant.NewContext(ctx, id)
 	st, args := by.of(d.dialect, ids, token, lease, lease, string(id))
-	err = d.again(ctx, func() error {
-		_, err := lib.Exec(tenantCtx, st, args...)
-		return err
-	})
-	if err != nil {
+	if _, err := d.exec(tenantCtx, lib, st, args...); err != nil {
 		return nil, nil, fmt.Errorf("saga: claim donations of tenant %q in %s: %w", id, p, err)
 	}
 	st, args = readClaimed.of(d.dialect, ids, string(id), token)

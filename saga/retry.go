@@ -38,6 +38,19 @@ func (d *Donations) again(ctx context.Context, fn func() error) error {
 	}
 }
 
+// exec runs one statement by itself, as often as it loses a lock, and returns the number of rows that it matched.
+func (d *Donations) exec(ctx context.Context, lib *dal.Library, st *wire.Statement, args ...any) (n int64, err error) {
+	err = d.again(ctx, func() error {
+		res, err := lib.Exec(ctx, st, args...)
+		if err != nil {
+			return err
+		}
+		n, err = res.RowsAffected()
+		return err
+	})
+	return n, err
+}
+
 // backoff returns the pause before the attempt after attempt (from 1): from first, doubling to longest, of which a random half is taken off.
 func backoff(first, longest time.Duration, attempt int) time.Duration {
 	pause := longest

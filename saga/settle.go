@@ -102,15 +102,7 @@ func (d *Donations) settle(ctx context.Context, lib *dal.Library, source dal.Pla
 	ctx, cancel := d.step(ctx)
 	defer cancel()
 	st, args := settleJournal.of(d.dialect, g.ids, string(g.tenant), g.fence)
-	var n int64
-	err := d.again(ctx, func() error {
-		res, err := lib.Exec(tenant.NewContext(ctx, g.tenant), st, args...)
-		if err != nil {
-			return err
-		}
-		n, err = res.RowsAffected()
-		return err
-	})
+	n, err := d.exec(tenant.NewContext(ctx, g.tenant), lib, st, args...)
 	if err != nil {
 		return fmt.Errorf("saga: settle %d donations of tenant %q in %s: %w", len(g.ids), g.tenant, source, err)
 	}
@@ -126,10 +118,8 @@ func (d *Donations) postpone(ctx context.Context, lib *dal.Library, g group, t *
 	defer cancel()
 	st, args := postponeJournal.of(d.dialect, g.ids, micros(g.pause), string(g.tenant), g.fence)
 	t.postponed += len(g.ids)
-	return d.again(ctx, func() error {
-		_, err := lib.Exec(tenant.NewContext(ctx, g.tenant), st, args...)
-		return err
-	})
+	_, err := d.exec(tenant.NewContext(ctx, g.tenant), lib, st, args...)
+	return err
 }
 
 // The refund's own reasons to roll back.
@@ -187,15 +177,7 @@ func (d *Donations) quarantine(ctx context.Context, lib *dal.Library, source dal
 	defer cancel()
 	j := dj.job
 	tenantCtx := j.scope(ctx)
-	var n int64
-	err := d.again(ctx, func() error {
-		res, err := lib.Exec(tenantCtx, d.st(quarantineJournal), d.text(string(dj.poison)), string(j.tenant), j.id.bytes(), j.fence)
-		if err != nil {
-			return err
-		}
-		n, err = res.RowsAffected()
-		return err
-	})
+	n, err := d.exec(tenantCtx, lib, d.st(quarantineJournal), d.text(string(dj.poison)), string(j.tenant), j.id.bytes(), j.fence)
 	if err != nil {
 		return fmt.Errorf("saga: quarantine donation %s of tenant %q in %s: %w", j.id, j.tenant, source, err)
 	}
