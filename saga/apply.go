@@ -184,6 +184,8 @@ func (d *Donations) recorded(ctx context.Context, lib *dal.Library, j *job) verd
 		return verdict{err: errAgain} // whoever was deciding rolled back: the next attempt decides
 	case ID(hash) != j.hash || player != j.player:
 		return verdict{poison: ReasonBodyMismatch}
+	case v.outcome == Voided: // by another, or by this process, whose COMMIT lost its answer
+		d.log.LogAttrs(ctx, slog.LevelDebug, "donation was voided before", j.attrs(j.target)...)
 	}
 	return v
 }

@@ -79,7 +79,7 @@ type Config struct {
 	// Zero means 100ms and 30s.
 	RetryMin, RetryMax time.Duration
 
-	// Retries is the number of times that one transaction is tried when it loses a lock (deadlock, lock wait, busy).
+	// Retries is the number of times that one transaction is tried when it loses a lock (deadlock, lock wait, busy). Then it is a [*ContendedError].
 	//
 	// Zero means 12.
 	Retries int

@@ -50,7 +50,7 @@ var (
 //
 // The tenant is the context's. On any error nothing was moved, unless the error is an [*UnknownOutcomeError]. Errors: [*QuantityError] and
 // [*FieldError] before anything is sent; those of [tenant.FromContext] and [dal.Store.Route] for a tenant that is missing, unknown or suspended;
-// [*InsufficientError]; [*ConflictError]; [ErrClosed]; a [*quota.ExceededError] of the tenant's limits; errors of the database, wrapped.
+// [*InsufficientError]; [*ConflictError]; [*ContendedError]; [ErrClosed]; a [*quota.ExceededError] of the tenant's limits; errors of the database, wrapped.
 //
 // It is safe for concurrent use, also for equal donations, also from several processes.
 func (d *Donations) Donate(ctx context.Context, don Donation) (Receipt, error) {
@@ -240,7 +240,7 @@ func (d *Donations) resolve(ctx context.Context, j *job, broken error) (Receipt,
 		rec.Replayed = false
 		return rec, nil
 	case ctx.Err() == nil && errors.Is(broken, dal.ErrOutcomeUnknown):
-		return Receipt{}, errAgain
+		return Receipt{}, fmt.Errorf("%w: %w", errAgain, broken)
 	case ctx.Err() != nil:
 		return Receipt{}, fmt.Errorf("saga: donate: not started: %w", errors.Join(ctx.Err(), broken))
 	}

@@ -32,6 +32,10 @@ var (
 	// [*UnknownOutcomeError].
 	ErrUnknownOutcome = errors.New("saga: it is not known whether the donation was started")
 
+	// ErrContended means that a transaction was tried Config.Retries times, each time in vain, and may be tried again later. The error is a
+	// [*ContendedError].
+	ErrContended = errors.New("saga: every try of the transaction was lost")
+
 	// ErrScope means that a system scope does not open the tables of this package. The error is a [*ScopeError].
 	ErrScope = errors.New("saga: the system scope does not open the saga tables")
 
@@ -150,6 +154,25 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 
 // Unwrap returns the cause.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
+
+// ContendedError reports a transaction that was tried Config.Retries times. Each try lost a lock, met rows that others changed meanwhile, or broke during
+// its COMMIT. The same call again is safe, after a pause: a donation or a mint that was carried out is found and not done twice. Of a donation nothing
+// was moved; of a mint neither, unless the error is also [dal.ErrOutcomeUnknown]. It is [ErrContended].
+type ContendedError struct {
+	Tries int
+	Err   error // how the last try was lost
+}
+
+// Error names the number of tries and how the last one was lost.
+func (e *ContendedError) Error() string {
+	return fmt.Sprintf("saga: %d tries of the transaction were lost; call again later: %v", e.Tries, e.Err)
+}
+
+// Is reports whether target is [ErrContended].
+func (e *ContendedError) Is(target error) bool { return target == ErrContended }
+
+// Unwrap returns how the last try was lost.
+func (e *ContendedError) Unwrap() error { return e.Err }
 
 // ScopeError reports a system scope that does not open a table that the call reads or writes. It is [ErrScope].
 type ScopeError struct {

@@ -51,8 +51,8 @@ type entry struct {
 // Grant mints items into a player's bag. mintID names the grant for that player: the same grant again does nothing, however often and in whatever
 // process, since its ledger row is written in the transaction that fills the bag.
 //
-// Errors: [*QuantityError] and [*FieldError] before anything is sent, [*OverflowError] and [*MintConflictError] with nothing changed, and the tenant's as
-// for [Donations.Donate].
+// Errors: [*QuantityError] and [*FieldError] before anything is sent, [*OverflowError], [*MintConflictError] and [*ContendedError] with nothing
+// changed, and the tenant's as for [Donations.Donate]. Any error of the database may be answered by the same call again.
 func (d *Donations) Grant(ctx context.Context, mintID, player, item string, qty int64) error {
 	return d.enter(ctx, entry{cell{side: bagSide, owner: player, item: item}, mintID, kindMint, qty})
 }
@@ -113,7 +113,7 @@ func (d *Donations) enter(ctx context.Context, e entry) error {
 		case errors.Is(err, errExists):
 			return d.booked(ctx, lib, e)
 		case complete && errors.Is(err, dal.ErrOutcomeUnknown):
-			return errAgain // its row tells the next try
+			return fmt.Errorf("%w: %w", errAgain, err) // its row tells the next try
 		}
 		return err
 	})

@@ -641,7 +641,7 @@ func (r *records) WithGroup(string) slog.Handler            { return r }
 func (r *records) Handle(_ context.Context, rec slog.Record) error {
 	m := map[string]string{"msg": rec.Message, "level": rec.Level.String()}
 	rec.Attrs(func(a slog.Attr) bool {
-		m[a.Key] = a.Value.String()
+		m[a.Key] = a.Value.Resolve().String()
 		return true
 	})
 	r.mu.Lock()
@@ -650,7 +650,7 @@ func (r *records) Handle(_ context.Context, rec slog.Record) error {
 	return nil
 }
 
-// Whatever the library does by itself is logged at warn and names tenant, shard and saga; what goes as it should is not.
+// Whatever ends a donation is found in the log by tenant, shard and saga: at warn what the library does by itself, at debug what goes as it should.
 func TestRelay_Q44_LogsNameTenantShardAndSaga(t *testing.T) {
 	t.Parallel()
 	logged := &records{}
@@ -663,10 +663,14 @@ func TestRelay_Q44_LogsNameTenantShardAndSaga(t *testing.T) {
 		return don
 	}
 	good, refused, late, poison := donate(), donate(), donate(), donate()
+	again := good // a second one of the same player, settled with the first
+	again.Key = "k2"
+	_, err := d.Donate(w.as(acme), again)
+	w.must(err)
 	w.must(d.SetGuild(w.as(acme), refused.Guild, false))
 	w.expire(d, acme, late)
 	w.forge(d, poison, "qty = 9")
-	_, err := d.Drain(w.sys)
+	_, err = d.Drain(w.sys)
 	w.must(err)
 	type line struct{ msg, saga, shard, reason string }
 	want := map[line]bool{
@@ -678,7 +682,16 @@ func TestRelay_Q44_LogsNameTenantShardAndSaga(t *testing.T) {
 	logged.mu.Lock()
 	lines := slices.Clone(logged.all)
 	logged.mu.Unlock()
+	settled := map[string]int{}
 	for _, m := range lines {
+		if m["msg"] == "donations settled" {
+			if m["level"] != "DEBUG" || m["tenant"] != "acme" || m["shard"] == "" {
+				t.Errorf("settled: %v", m)
+			}
+			for _, id := range strings.Fields(strings.Trim(m["sagas"], "[]")) {
+				settled[id+" in "+m["shard"]]++
+			}
+		}
 		if m["level"] != "WARN" {
 			continue
 		}
@@ -694,7 +707,15 @@ func TestRelay_Q44_LogsNameTenantShardAndSaga(t *testing.T) {
 	for l := range want {
 		t.Errorf("no warning %+v", l)
 	}
-	w.wantState(d, acme, good, saga.Settled, "")
+	for _, don := range []saga.Donation{good, again} {
+		w.wantState(d, acme, don, saga.Settled, "")
+		if key := sagaID(acme, don).String() + " in " + w.sourceOf(d, acme, don).String(); settled[key] != 1 {
+			t.Errorf("%q is logged as settled %d times, want once: %v", key, settled[key], settled)
+		}
+	}
+	if len(settled) != 2 {
+		t.Errorf("settled in the log: %v, want two", settled)
+	}
 }
 
 // Donations end in any order with the same sums.

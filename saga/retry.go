@@ -18,24 +18,34 @@ const (
 	againMax = 100 * time.Millisecond
 )
 
-// errAgain asks for the whole transaction to be run again at once: the first row of a cell appeared while it was being inserted.
+// errAgain asks for the whole transaction to be run again at once, as when the first row of a cell appeared while it was being inserted. It is wrapped
+// together with a broken commit that asks for the same. Callers see it inside a [*ContendedError] alone.
 var errAgain = errors.New("saga: the rows changed meanwhile")
 
-// again runs fn, a whole transaction, until it succeeds, fails for good, has used up Config.Retries or ctx ends.
+// again runs fn, a whole transaction, until it succeeds, fails for good, has used up Config.Retries or ctx ends. What is used up is a [*ContendedError].
 func (d *Donations) again(ctx context.Context, fn func() error) error {
 	for try := 1; ; try++ {
 		err := fn()
-		if err == nil || try >= d.cfg.Retries || !errors.Is(err, errAgain) && !dal.IsRetryable(err) {
+		if err == nil || !lost(err) {
 			return err
+		}
+		if try >= d.cfg.Retries {
+			return &ContendedError{Tries: try, Err: err}
 		}
 		timer := time.NewTimer(backoff(againMin, againMax, try))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return errors.Join(context.Cause(ctx), err)
+			return errors.Join(context.Cause(ctx), &ContendedError{Tries: try, Err: err})
 		}
 	}
+}
+
+// lost reports a try after which the whole transaction may be run again. A donation of which it is not known whether it was started is none: what the
+// next try met would hide that from the caller.
+func lost(err error) bool {
+	return !errors.Is(err, ErrUnknownOutcome) && (errors.Is(err, errAgain) || dal.IsRetryable(err))
 }
 
 // exec runs one statement by itself, as often as it loses a lock, and returns the number of rows that it matched.

@@ -39,6 +39,23 @@ type group struct {
 	ids    []ID
 }
 
+// attrs are what every log record about the group holds.
+func (g *group) attrs(p dal.Place, more ...slog.Attr) []slog.Attr {
+	return append([]slog.Attr{slog.String("tenant", string(g.tenant)), slog.String("shard", p.String()), slog.Any("sagas", idList(g.ids))}, more...)
+}
+
+// idList is ids that become text only when a record is written.
+type idList []ID
+
+// LogValue returns the ids as a list of texts.
+func (l idList) LogValue() slog.Value {
+	all := make([]string, len(l))
+	for i, id := range l {
+		all[i] = id.String()
+	}
+	return slog.AnyValue(all)
+}
+
 // finish runs T3 and T3' for decided jobs of one source: applied donations are settled in batches, refused ones refunded each in a transaction of its
 // own, undecided ones postponed. What fails here is found again by a poll.
 func (d *Donations) finish(ctx context.Context, source dal.Place, done []decided) (tally, error) {
@@ -104,11 +121,13 @@ func (d *Donations) settle(ctx context.Context, lib *dal.Library, source dal.Pla
 	st, args := settleJournal.of(d.dialect, g.ids, string(g.tenant), g.fence)
 	n, err := d.exec(tenant.NewContext(ctx, g.tenant), lib, st, args...)
 	if err != nil {
+		d.log.LogAttrs(ctx, slog.LevelDebug, "donations not settled", g.attrs(source, slog.Any("err", err))...)
 		return fmt.Errorf("saga: settle %d donations of tenant %q in %s: %w", len(g.ids), g.tenant, source, err)
 	}
 	t.settled += int(n)
 	t.passed += len(g.ids) - int(n)
-	d.log.LogAttrs(ctx, slog.LevelDebug, "donations settled", slog.String("tenant", string(g.tenant)), slog.String("shard", source.String()), slog.Int64("count", n))
+	// With a count below the number of ids, the others were settled, or will be, by whoever claimed them since: all of them were applied.
+	d.log.LogAttrs(ctx, slog.LevelDebug, "donations settled", g.attrs(source, slog.Int64("count", n))...)
 	return nil
 }
 
@@ -151,6 +170,7 @@ func (d *Donations) refund(ctx context.Context, lib *dal.Library, source dal.Pla
 	case errors.Is(err, errBagFull):
 		return d.postpone(ctx, lib, group{j.tenant, j.fence, backoff(d.cfg.RetryMin, d.cfg.RetryMax, j.attempts), []ID{j.id}}, t)
 	}
+	d.log.LogAttrs(tenantCtx, slog.LevelDebug, "donation not refunded", j.attrs(source, slog.Any("err", err))...)
 	return fmt.Errorf("saga: refund donation %s of tenant %q in %s: %w", j.id, j.tenant, source, err)
 }
 
