@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/examples/guilddonation/internal/trace"
 	"github.com/tenantdal/tenantdal/saga"
 	"github.com/tenantdal/tenantdal/tenant"
@@ -18,8 +19,8 @@ import (
 // patience is how long one line is tried while its shard is away, and how long the end waits without any donation ending.
 const patience = 2 * time.Minute
 
-// donate applies the setup lines, sends every donation and waits until all have ended. It returns how many lines it sent and how long that took, from
-// the first line sent to the last donation ended.
+// donate applies the setup lines, sends every donation and waits until all have ended or are quarantined. It returns how many lines it sent and how long
+// that took, from the first line sent to the last donation ended.
 func (w *work) donate(ctx context.Context) (sent int, took time.Duration, err error) {
 	if err := patiently(ctx, func() error { return w.donations.Start(ctx) }); err != nil {
 		return 0, 0, err
@@ -142,7 +143,8 @@ func (w *work) each(ctx context.Context, chains [][]trace.Line, do func(context.
 	return g.Wait()
 }
 
-// patient tries a line again while its shard is away: everything it calls may be called again.
+// patient tries a line again while time may mend what failed, at most for [patience]: everything it calls may be called again. Any other error ends the
+// run.
 func (w *work) patient(ctx context.Context, l trace.Line, do func() error) error {
 	deadline := time.Now().Add(patience)
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -152,7 +154,7 @@ func (w *work) patient(ctx context.Context, l trace.Line, do func() error) error
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, saga.ErrOverflow) || errors.Is(err, saga.ErrConflict) || errors.Is(err, saga.ErrField) || time.Now().After(deadline):
+		case !passing(err) || time.Now().After(deadline):
 			return fmt.Errorf("line %d: %w", l.No, err)
 		}
 		select {
@@ -163,7 +165,15 @@ func (w *work) patient(ctx context.Context, l trace.Line, do func() error) error
 	}
 }
 
-// await waits until no donation is open. It gives up when none ended for long, and when only quarantined ones are left.
+// passing reports an error that time may mend: a shard that is away or busy, a limit of the tenant, a commit whose answer was lost. A transaction that was
+// poisoned wraps what poisoned it.
+func passing(err error) bool {
+	return dal.SafeToRetry(err) || dal.IsConnection(err) || dal.IsRetryable(err) || dal.IsTimeout(err) || dal.IsQuota(err) ||
+		errors.Is(err, dal.ErrOutcomeUnknown) || errors.Is(err, saga.ErrUnknownOutcome) || errors.Is(err, saga.ErrContended)
+}
+
+// await waits until no donation is open, or those that are open are quarantined, which only an operator ends: it names some of them. It gives up when
+// none ended for long.
 func (w *work) await(ctx context.Context) error {
 	last, since := int64(-1), time.Now()
 	var told sync.Once
@@ -171,12 +181,12 @@ func (w *work) await(ctx context.Context) error {
 		if _, err := w.donations.Drain(system(ctx)); err != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		open, err := w.open(ctx)
+		open, quarantined, err := w.open(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err == nil && open == 0:
-			return nil
+		case err == nil && open == quarantined:
+			return w.tellQuarantined(ctx, quarantined)
 		case err == nil && open != last:
 			last, since = open, time.Now()
 			told.Do(func() { w.say.step("waiting for %d donations to end", open) })
@@ -194,12 +204,38 @@ func (w *work) await(ctx context.Context) error {
 	}
 }
 
-// open returns the number of donations that hold items.
-func (w *work) open(ctx context.Context) (int64, error) {
+// maxTold is how many quarantined donations are named.
+const maxTold = 5
+
+// tellQuarantined says how many donations are quarantined and names the first of them. The report counts them as pending.
+func (w *work) tellQuarantined(ctx context.Context, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	var all []saga.QuarantinedDonation
+	err := patiently(ctx, func() (err error) {
+		all, err = w.donations.Quarantined(system(ctx))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.say.step("%d donations are quarantined: their items are neither in a bag nor in a warehouse until they are replayed", n)
+	for _, q := range all[:min(len(all), maxTold)] {
+		w.say.step("  tenant %s, donation %s on %s: %s after %d attempts", q.Tenant, q.SagaID, q.Place, q.Reason, q.Attempts)
+	}
+	if len(all) > maxTold {
+		w.say.step("  and %d more", len(all)-maxTold)
+	}
+	return nil
+}
+
+// open returns the number of donations that hold items, and how many of them are quarantined.
+func (w *work) open(ctx context.Context) (open, quarantined int64, err error) {
 	backlogs, err := w.donations.Pending(system(ctx))
-	open := int64(0)
 	for _, b := range backlogs {
 		open += b.Open()
+		quarantined += b.Quarantined
 	}
-	return open, err
+	return open, quarantined, err
 }

@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,10 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	_ "modernc.org/sqlite"
 
+	"github.com/tenantdal/tenantdal/examples/guilddonation/internal/options"
 	"github.com/tenantdal/tenantdal/examples/guilddonation/internal/report"
 	"github.com/tenantdal/tenantdal/examples/guilddonation/internal/trace"
+	"github.com/tenantdal/tenantdal/saga"
 	"github.com/tenantdal/tenantdal/testutil"
 )
 
@@ -39,14 +44,40 @@ func TestMain(m *testing.M) {
 
 // output is a buffer that a process writes while the test reads.
 type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu      sync.Mutex
+	b       bytes.Buffer
+	waiting map[string]chan struct{} // closed when the text is there
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.b.Write(p)
+	n, err := o.b.Write(p)
+	o.tell()
+	return n, err
+}
+
+// tell closes the channels of the texts that are there. Call it with mu held.
+func (o *output) tell() {
+	for text, done := range o.waiting {
+		if strings.Contains(o.b.String(), text) {
+			close(done)
+			delete(o.waiting, text)
+		}
+	}
+}
+
+// says returns a channel that is closed when the text was written. One at a time waits for a text.
+func (o *output) says(text string) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	done := make(chan struct{})
+	if o.waiting == nil {
+		o.waiting = map[string]chan struct{}{}
+	}
+	o.waiting[text] = done
+	o.tell()
+	return done
 }
 
 func (o *output) String() string {
@@ -55,18 +86,42 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// child starts the program as a process of its own.
-func child(tb testing.TB, args ...string) (*exec.Cmd, *output) {
+// process is the program as a process of its own.
+type process struct {
+	*output
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when it has ended
+	err  error         // how, once gone
+}
+
+// child starts the program. It ends with the test.
+func child(tb testing.TB, args ...string) *process {
 	tb.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), childEnv+"=1")
-	out := &output{}
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
+	p := &process{output: &output{}, cmd: exec.Command(os.Args[0], args...), gone: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), childEnv+"=1")
+	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	if err := p.cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = cmd.Process.Kill() })
-	return cmd, out
+	go func() {
+		defer close(p.gone)
+		p.err = p.cmd.Wait()
+	}()
+	tb.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.gone
+	})
+	return p
+}
+
+// kill kills the program while it is at work.
+func (p *process) kill(tb testing.TB) {
+	tb.Helper()
+	err := p.cmd.Process.Kill()
+	<-p.gone
+	if p.cmd.ProcessState.Exited() {
+		tb.Fatalf("the program ended before it was killed (%v): %v: %s", err, p.err, p.output)
+	}
 }
 
 // program runs the program in this process.
@@ -294,6 +349,95 @@ func TestUsage_ExitTwoAndNothingWritten(t *testing.T) {
 	}
 }
 
+// proxy listens on a TCP port of this machine for a server that has a socket alone.
+func proxy(tb testing.TB, socket string) (addr string) {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("unix", socket)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
+				conns.Go(func() {
+					_, _ = io.Copy(way[0], way[1])
+					_, _ = in.Close(), out.Close()
+				})
+			}
+		}
+	})
+	tb.Cleanup(func() {
+		_ = l.Close()
+		conns.Wait()
+	})
+	return l.Addr().String()
+}
+
+// Databases of servers that run already keep notes of the trace and the shards that they belong to. With any other the program ends before it writes.
+// (It sets the environment, so it is not parallel.)
+func TestURLs_OfAnotherRunAreRefused(t *testing.T) {
+	testutil.RequireMariaDB(t)
+	server := testutil.NewMariaDBCluster(t, 1)[0]
+	addr := proxy(t, server.Socket())
+	t.Setenv(options.PasswordEnv, server.Password())
+	url := func(database string) string { return "mysql://" + server.User() + "@" + addr + "/" + database }
+	both := url("game1") + "," + url("game2")
+	file, expected := generated(t, 5, trace.Workload{Tenants: 1, Donations: 50, Grants: 40})
+	other, _ := generated(t, 6, trace.Workload{Tenants: 1, Donations: 50, Grants: 40})
+	must(t, expected, "-trace", file, "-shards", both)
+
+	connector, err := mysql.NewConnector(server.MySQLConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	var control string
+	if err := db.QueryRow("SELECT table_schema FROM information_schema.tables WHERE table_name = 'tdal_notes'").Scan(&control); err != nil {
+		t.Fatal(err)
+	}
+	notes := func() string {
+		var all string
+		if err := db.QueryRow("SELECT GROUP_CONCAT(name, '=', value ORDER BY name) FROM `" + control + "`.tdal_notes WHERE name LIKE 'guilddonation%'").Scan(&all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := notes()
+	for _, name := range []string{noteTrace, noteShards, noteFinished} {
+		if !strings.Contains(before, name+"=") {
+			t.Errorf("no note %s: %s", name, before)
+		}
+	}
+	refused := func(name string, args ...string) {
+		if code, _, stderr := program(t, args...); code != 2 || !strings.Contains(stderr, "another trace") {
+			t.Errorf("%s: exit %d: %s", name, code, stderr)
+		}
+	}
+	refused("another trace", "-trace", other, "-shards", both)
+	refused("another second shard", "-trace", file, "-shards", url("game1")+","+url("game3"))
+	refused("one shard more", "-trace", file, "-shards", both+","+url("game3"))
+	refused("one shard less", "-trace", file, "-shards", url("game1"))
+	if after := notes(); after != before {
+		t.Errorf("a refused run wrote:\n%s\nwas\n%s", after, before)
+	}
+	var made int
+	if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'game3%'").Scan(&made); err != nil || made != 0 {
+		t.Errorf("refused runs made %d databases: %v", made, err)
+	}
+	must(t, expected, "-trace", file, "-shards", both)
+}
+
 func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	file, _ := generated(t, 5, trace.Workload{Donations: 1, Grants: 1})
@@ -303,56 +447,144 @@ func TestUnreachableServer(t *testing.T) {
 	}
 }
 
-// openIn counts the open donations in a folder's files, beside the program.
-func openIn(tb testing.TB, dir string) int {
-	tb.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.db"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	open := 0
-	for _, f := range files {
-		db, err := sql.Open("sqlite", "file:"+f+"?mode=ro&_pragma=busy_timeout(2000)")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		var n int
-		if err := db.QueryRow("SELECT COUNT(*) FROM saga_out WHERE ended_at = 0").Scan(&n); err == nil {
-			open += n
-		}
-		_ = db.Close()
-	}
-	return open
+// journal is what a folder's files say about donations: how many have a journal row, and which of them are open.
+type journal struct {
+	rows int
+	open map[string]bool
 }
 
+// journalIn reads the journal rows of a folder's files, beside the program or behind it. Files without the table hold none.
+func journalIn(ctx context.Context, dir string) (journal, error) {
+	j := journal{open: map[string]bool{}}
+	files, err := filepath.Glob(filepath.Join(dir, "*.db"))
+	if err != nil {
+		return j, err
+	}
+	for _, f := range files {
+		if err := j.read(ctx, f); err != nil {
+			return j, fmt.Errorf("%s: %w", filepath.Base(f), err)
+		}
+	}
+	return j, nil
+}
+
+// read adds the rows of one file.
+func (j *journal) read(ctx context.Context, file string) error {
+	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro&_pragma=busy_timeout(2000)")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	tables, rows := 0, 0
+	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'saga_out'").Scan(&tables); err != nil || tables == 0 {
+		return err
+	}
+	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM saga_out").Scan(&rows); err != nil {
+		return err
+	}
+	j.rows += rows
+	found, err := db.QueryContext(ctx, "SELECT tenant_id, hex(saga_id) FROM saga_out WHERE ended_at = 0")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = found.Close() }()
+	for found.Next() {
+		var tenant, id string
+		if err := found.Scan(&tenant, &id); err != nil {
+			return err
+		}
+		j.open[tenant+" "+id] = true
+	}
+	return found.Err()
+}
+
+// journaled waits until a folder's files hold that many journal rows, written by a program at work.
+func (p *process) journaled(tb testing.TB, dir string, want int) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		j, err := journalIn(ctx, dir) // fails while the files are being made
+		if err == nil && j.rows >= want {
+			return
+		}
+		select {
+		case <-p.gone:
+			tb.Fatalf("the program ended before it had %d donations in its journals: %v: %s", want, p.err, p.output)
+		case <-ctx.Done():
+			tb.Fatalf("%d donations in the journals, want %d (%v): %s", j.rows, want, err, p.output)
+		case <-tick.C:
+		}
+	}
+}
+
+// accepted is the number of donations that a trace leaves in the journals.
+func accepted(tr *trace.Trace, expected *report.Expected) int {
+	state := map[int]report.State{}
+	for _, o := range expected.Outcomes {
+		state[o.Line] = o.State
+	}
+	ids := map[donation]bool{}
+	for _, l := range tr.Donations {
+		if state[l.No] != report.Rejected {
+			ids[donation{l.Tenant, l.Player, l.Key}] = true
+		}
+	}
+	return len(ids)
+}
+
+// Ten kills at random moments, spread over the donations so that none comes when all is done: each while its run is at work on donations that no run had
+// started before, and half of them at least with some of these pending. Then the trace ends as if nothing had been killed.
 func TestKill9_SQLite(t *testing.T) {
 	t.Parallel()
+	const kills = 10
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	file, expected := generated(t, seed, trace.Workload{Donations: 5000, Grants: 2500})
+	file, expected := generated(t, seed, trace.Workload{Donations: 8000, Grants: 4000})
+	tr, err := trace.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := accepted(tr, expected)
 	dir := filepath.Join(t.TempDir(), "data")
-	args := []string{"-trace", file, "-shards", "sqlite:3", "-dir", dir}
-	pending := 0
-	for i := range 10 {
-		cmd, out := child(t, args...)
-		// Four kills come at any moment, the others while donors are at work.
-		if i%3 != 0 {
-			donating(out)
-		}
+	args := []string{"-trace", file, "-shards", "sqlite:3", "-dir", dir, "-workers", "4"}
+	for range 2 { // two more come while folder, tables and setup lines are made
+		p := child(t, args...)
 		time.Sleep(time.Duration(rnd.IntN(250)) * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil {
+		p.kill(t)
+	}
+	pending := 0
+	before := journal{}
+	for k := range kills {
+		p := child(t, args...)
+		// The k-th slice of the donations, of kills + 1: the last one is left to the end.
+		moment := (float64(k) + rnd.Float64()) / (kills + 1)
+		p.journaled(t, dir, max(int(moment*float64(all)), before.rows+1))
+		p.kill(t)
+		after, err := journalIn(t.Context(), dir)
+		if err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait()
-		n := openIn(t, dir)
-		if n > 0 {
+		own := 0
+		for id := range after.open {
+			if !before.open[id] {
+				own++
+			}
+		}
+		t.Logf("kill %d: %d of %d donations started, %d pending, %d of them by this run: %s", k+1, after.rows, all, len(after.open), own, lastLine(p.String()))
+		if after.rows <= before.rows || after.rows >= all {
+			t.Errorf("kill %d: %d journal rows after %d of %d, want more, and not all", k+1, after.rows, before.rows, all)
+		}
+		if own > 0 {
 			pending++
 		}
-		t.Logf("kill %d: %d donations pending: %s", i+1, n, lastLine(out.String()))
+		before = after
 	}
-	if pending < 5 {
-		t.Errorf("only %d of 10 kills left donations pending", pending)
+	if pending < kills/2 {
+		t.Errorf("only %d of %d kills left donations pending", pending, kills)
 	}
 	must(t, expected, args...)
 }
@@ -371,29 +603,37 @@ func TestKill9_MariaDBServerAndProgram(t *testing.T) {
 	file, expected := generated(t, seed, trace.Workload{Donations: 3000, Grants: 1500})
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"-trace", file, "-shards", "mariadb:3", "-dir", dir}
-	cmd, out := child(t, args...)
-	donating(out)
+	p := child(t, args...)
+	donating(t, p.output, p.gone)
 	time.Sleep(time.Duration(rnd.IntN(200)) * time.Millisecond)
 	killServer(t, filepath.Join(dir, "s2")) // the program brings it back
 	time.Sleep(time.Duration(rnd.IntN(1500)) * time.Millisecond)
-	if err := cmd.Process.Kill(); err != nil { // and leaves its servers to the next run
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	cmd, out = child(t, args...)
-	donating(out)
+	p.kill(t) // and leaves its servers to the next run
+	p = child(t, args...)
+	donating(t, p.output, p.gone)
 	time.Sleep(time.Duration(rnd.IntN(100)) * time.Millisecond)
 	killServer(t, filepath.Join(dir, "s1"))
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("the run over a killed server: %v: %s", err, out)
+	<-p.gone
+	if p.err != nil {
+		t.Fatalf("the run over a killed server: %v: %s", p.err, p.output)
 	}
 	must(t, expected, args...)
 }
 
-// donating waits until a program has applied its setup lines.
-func donating(out *output) {
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(out.String(), "setup: ") && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
+// donating waits until a program has applied its setup lines, and fails the test when it ends first.
+func donating(tb testing.TB, out *output, gone <-chan struct{}) {
+	tb.Helper()
+	select {
+	case <-out.says("setup: "):
+	case <-gone:
+		tb.Fatalf("the program ended before it was donating: %s", out)
+	case <-time.After(2 * time.Minute):
+		tb.Fatalf("the program does not come to donating: %s", out)
+	}
+	select {
+	case <-gone:
+		tb.Fatalf("the program ended before the test could disturb it: %s", out)
+	default:
 	}
 }
 
@@ -429,12 +669,64 @@ func TestStopped_SaysHowManyArePending(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout bytes.Buffer
 	stderr := &output{}
-	done := make(chan int, 1)
-	go func() { done <- run(ctx, args, &stdout, stderr) }()
-	donating(stderr)
+	code, done := 0, make(chan struct{})
+	go func() {
+		defer close(done)
+		code = run(ctx, args, &stdout, stderr)
+	}()
+	donating(t, stderr, done)
 	cancel()
-	if code := <-done; code != 1 || !strings.Contains(stderr.String(), "donations are pending") {
+	<-done
+	if code != 1 || !strings.Contains(stderr.String(), "donations are pending") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	must(t, expected, args...)
+}
+
+// Donations that only an operator can end are no reason to wait: the run says which they are, and reports.
+func TestQuarantined_EndTheRunAtOnce(t *testing.T) {
+	t.Parallel()
+	const forged = maxTold + 2
+	file, expected := generated(t, 9, trace.Workload{Donations: 300, Grants: 300})
+	dir := filepath.Join(t.TempDir(), "data")
+	args := []string{"-trace", file, "-shards", "sqlite:1", "-dir", dir}
+	must(t, expected, args...)
+	// Rows that contradict themselves, of a run that has not ended.
+	change := func(name, statement string, want int64) {
+		t.Helper()
+		db, err := sql.Open("sqlite", filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = db.Close() }()
+		res, err := db.Exec(statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := res.RowsAffected(); err != nil || n != want {
+			t.Fatalf("%s: %d rows changed, want %d: %v", statement, n, want, err)
+		}
+	}
+	change("s1.db", fmt.Sprintf(`UPDATE saga_out SET state = %d, ended_at = 0, body_hash = zeroblob(16) WHERE (tenant_id, saga_id) IN
+		(SELECT tenant_id, saga_id FROM saga_out WHERE state = %d ORDER BY 1, 2 LIMIT %d)`, saga.Pending, saga.Settled, forged), forged)
+	change("control.db", "DELETE FROM tdal_notes WHERE name = '"+noteFinished+"'", 1)
+	for _, run := range []string{"the run that finds them", "a later run"} {
+		reported := filepath.Join(t.TempDir(), "report.json")
+		start := time.Now()
+		code, stdout, stderr := program(t, append(args, "-report", reported)...)
+		if took := time.Since(start); code != 1 || took > patience {
+			t.Errorf("%s: exit %d after %v, want 1 long before %v: %s", run, code, took, patience, stderr)
+		}
+		for _, want := range []string{fmt.Sprintf("%d donations are quarantined", forged), string(saga.ReasonBadRow), "and 2 more"} {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: stderr lacks %q: %s", run, want, stderr)
+			}
+		}
+		if n := strings.Count(stderr, string(saga.ReasonBadRow)); n != maxTold {
+			t.Errorf("%s: %d donations named, want %d: %s", run, n, maxTold, stderr)
+		}
+		if rep := readReport(t, reported); rep.Pending != forged {
+			t.Errorf("%s: %d pending in the report, want %d\n%s", run, rep.Pending, forged, stdout)
+		}
+	}
 }

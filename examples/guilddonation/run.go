@@ -21,13 +21,6 @@ import (
 // workloadSeed makes the program's own workload, when no trace is given.
 const workloadSeed = 1
 
-// The notes that the program leaves in the control database.
-const (
-	noteTrace    = "guilddonation_trace"
-	noteShards   = "guilddonation_shards"
-	noteFinished = "guilddonation_finished"
-)
-
 // errUnfinished is the end of a run whose donations have not all ended, or whose items do not add up. The table has said why.
 var errUnfinished = errors.New("not all donations ended, or the items do not add up")
 
@@ -60,8 +53,11 @@ func job(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	if err := sameTrace(ctx, cfg, opts, tr); err != nil {
-		return err
+	notes := notesOf(opts, tr)
+	if opts.Shards.Kind == options.URLs { // of a folder its record has decided
+		if err := sameRun(ctx, cluster.Control(), notes); err != nil {
+			return err
+		}
 	}
 	store, err := open(ctx, cfg, opts)
 	if err != nil {
@@ -73,7 +69,7 @@ func job(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	j := &work{store: store, donations: donations, trace: tr, workers: opts.Workers, say: say}
+	j := &work{store: store, donations: donations, trace: tr, notes: notes, workers: opts.Workers, say: say}
 
 	finished := false
 	err = patiently(ctx, func() (err error) {
@@ -196,28 +192,6 @@ func config(cluster dal.Cluster, tr *trace.Trace, log *slog.Logger) (dal.Config,
 	return dal.Config{Cluster: cluster, Registry: registry, Tables: saga.Tables(), Logger: log}, nil
 }
 
-// sameTrace refuses databases that another trace was run on, before anything is written to them.
-func sameTrace(ctx context.Context, cfg dal.Config, opts options.Options, tr *trace.Trace) error {
-	store, err := dal.Open(ctx, cfg)
-	if err != nil {
-		if errors.Is(err, dal.ErrNotMigrated) || opts.Shards.Kind != options.URLs {
-			return nil // nothing there yet, or schema.Up will say what is wrong
-		}
-		return err
-	}
-	defer func() { _ = store.Close(context.WithoutCancel(ctx)) }()
-	for name, want := range map[string]string{noteTrace: hash(tr), noteShards: opts.Shards.String()} {
-		got, found, err := store.Note(system(ctx), name)
-		if err != nil {
-			return err
-		}
-		if found && got != want {
-			return &options.UsageError{Flag: "shards", Reason: "these databases hold a run of another trace or of other shards"}
-		}
-	}
-	return nil
-}
-
 func hash(tr *trace.Trace) string { return hex.EncodeToString(tr.SHA256[:]) }
 
 // system is the scope of everything that the program does for all tenants.
@@ -230,28 +204,16 @@ type work struct {
 	store     *dal.Store
 	donations *saga.Donations
 	trace     *trace.Trace
+	notes     map[string]string // name to value
 	workers   int
 	say       *progress
-}
-
-// finished reports whether an earlier run ended, and otherwise writes down which trace this one is.
-func (w *work) finished(ctx context.Context) (bool, error) {
-	_, done, err := w.store.Note(system(ctx), noteFinished)
-	if err != nil || done {
-		return done, err
-	}
-	return false, w.note(ctx, noteTrace, hash(w.trace))
-}
-
-func (w *work) note(ctx context.Context, name, value string) error {
-	return patiently(ctx, func() error { return w.store.SetNote(system(ctx), name, value) })
 }
 
 // stopped ends a run that was interrupted or failed: it says what is left.
 func (w *work) stopped(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	open, err := w.open(ctx)
+	open, _, err := w.open(ctx)
 	if err != nil {
 		return fmt.Errorf("%w; the pending donations could not be counted: %w", cause, err)
 	}
