@@ -11,6 +11,8 @@ import (
 	"gorm.io/gorm/callbacks"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
+
+	"github.com/tenantdal/tenantdal/tenant"
 )
 
 // buildCreate stamps the rows and builds the INSERT with the columns that may not be missing, whatever Select and Omit say.
@@ -122,7 +124,9 @@ func (b *binding) admits(ctx context.Context, t *table, row reflect.Value) error
 		switch {
 		case b.bypass != nil && zero:
 			return &MismatchError{What: "a row without TenantID under a system scope"}
-		case b.bypass == nil && !zero && v != b.id:
+		case b.bypass != nil:
+			return b.placed(ctx, t, asID(v), row)
+		case !zero && v != b.id:
 			return &MismatchError{Handle: b.tenant.ID, Other: asID(v), What: "the row's TenantID"}
 		}
 	}
@@ -130,7 +134,25 @@ func (b *binding) admits(ctx context.Context, t *table, row reflect.Value) error
 		return nil
 	}
 	v, _ := t.shardKey.ValueOf(ctx, row)
-	return b.owns(t, v)
+	return b.owns(t, b.tenant, v)
+}
+
+// placed refuses a row that a system scope writes for a tenant that is not known, or into a place that is not that tenant's for the row's key.
+func (b *binding) placed(ctx context.Context, t *table, id tenant.ID, row reflect.Value) error {
+	owner, err := b.store.registry.Tenant(ctx, id)
+	if err != nil {
+		return err
+	}
+	if t.shardKey != nil {
+		v, _ := t.shardKey.ValueOf(ctx, row)
+		return b.owns(t, owner, v)
+	}
+	for _, p := range b.store.placesOf(owner) {
+		if p == b.db.place {
+			return nil
+		}
+	}
+	return &CrossShardError{Table: t.name, Held: b.db.place.Shard}
 }
 
 // stamp makes a new row the tenant's and gives it an id.
@@ -192,9 +214,12 @@ func (b *binding) buildUpdate(db *gorm.DB, t *table) error {
 	if db.Error != nil || len(set) == 0 {
 		return nil
 	}
-	kept, err := b.mutable(stmt, t, set)
+	kept, conds, err := b.mutable(stmt, t, set)
 	if err != nil || len(kept) == 0 {
 		return err
+	}
+	if len(conds) > 0 {
+		stmt.AddClause(clause.Where{Exprs: conds})
 	}
 	delete(stmt.Clauses, "SET")
 	stmt.AddClause(kept)
@@ -232,13 +257,13 @@ func (b *binding) assignable(stmt *gorm.Statement, t *table) error {
 			}
 		}
 	}
-	_, err := b.mutable(stmt, t, set)
+	_, _, err := b.mutable(stmt, t, set)
 	return err
 }
 
-// mutable drops an assignment that repeats the row's own tenant, primary key or shard key and refuses any other change of them. An expression is put
-// into parentheses, so that it stays one value.
-func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (clause.Set, error) {
+// mutable drops an assignment that repeats the row's own tenant, primary key or shard key and refuses any other change of them. A shard key that is
+// repeated comes back as a condition: it says which row, and does not change it. An expression is put into parentheses, so that it stays one value.
+func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (clause.Set, []clause.Expression, error) {
 	model := reflect.Indirect(reflect.ValueOf(stmt.Model))
 	repeats := func(name string, v any) bool { // what the model that names the row says itself
 		f := t.schema.FieldsByDBName[name]
@@ -249,41 +274,41 @@ func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (claus
 		return !zero && reflect.DeepEqual(own, v)
 	}
 	kept := make(clause.Set, 0, len(set))
+	var conds []clause.Expression
 	for _, a := range set {
 		f := stmt.Schema.FieldsByDBName[a.Column.Name]
 		if f == nil || a.Column.Raw || a.Column.Table != "" && a.Column.Table != clause.CurrentTable && a.Column.Table != stmt.Table {
-			return nil, &ShapeError{Shape: "assignment to a column that the model lacks", Table: t.name, Hint: "name a column of the model"}
+			return nil, nil, &ShapeError{Shape: "assignment to a column that the model lacks", Table: t.name, Hint: "name a column of the model"}
 		}
 		why := judgeValue(a.Value, true)
 		if e, ok := a.Value.(clause.Expr); ok {
 			why = fragment{text: e.SQL, vars: e.Vars, bare: true, one: true}.judge()
 		}
 		if why != "" {
-			return nil, &ShapeError{Shape: "assigned value: " + why, Table: t.name, Hint: "bind the value, or use gorm.Expr with plain columns"}
+			return nil, nil, &ShapeError{Shape: "assigned value: " + why, Table: t.name, Hint: "bind the value, or use gorm.Expr with plain columns"}
 		}
 		switch { // by name: each database has a parsed schema of its own
 		case t.tenant != nil && f.DBName == TenantColumn:
 			if b.bypass == nil && asID(a.Value) == b.tenant.ID {
 				continue
 			}
-			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
+			return nil, nil, &ImmutableError{Table: t.name, Column: f.DBName}
 		case f.PrimaryKey && repeats(f.DBName, a.Value):
 			continue
 		case t.shardKey != nil && f.DBName == t.shardKey.DBName && repeats(f.DBName, a.Value):
-			// A whole row is written back: its shard key says which row, it does not change it.
-			stmt.AddClause(clause.Where{Exprs: []clause.Expression{clause.Eq{Column: clause.Column{Table: clause.CurrentTable, Name: f.DBName}, Value: a.Value}}})
+			conds = append(conds, clause.Eq{Column: clause.Column{Table: clause.CurrentTable, Name: f.DBName}, Value: a.Value})
 			continue
 		case f.PrimaryKey, t.shardKey != nil && f.DBName == t.shardKey.DBName:
-			return nil, &ImmutableError{Table: t.name, Column: f.DBName}
+			return nil, nil, &ImmutableError{Table: t.name, Column: f.DBName}
 		}
 		if e, ok := a.Value.(clause.Expr); ok {
 			a.Value = clause.Expr{SQL: "(" + e.SQL + ")", Vars: e.Vars}
 		} else if _, writes := a.Value.(clause.Expression); writes {
-			return nil, &ShapeError{Shape: fmt.Sprintf("assigned value of type %T", a.Value), Table: t.name, Hint: "use gorm.Expr"}
+			return nil, nil, &ShapeError{Shape: fmt.Sprintf("assigned value of type %T", a.Value), Table: t.name, Hint: "use gorm.Expr"}
 		}
 		kept = append(kept, a)
 	}
-	return kept, nil
+	return kept, conds, nil
 }
 
 // buildDelete builds the DELETE as gorm does; a soft-delete field type builds its own UPDATE from the same clauses.

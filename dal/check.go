@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,13 +31,13 @@ type (
 		Primary bool
 		Columns []string
 		Loose   []string // columns that the index compares case-folded (SQLite)
+		Prefix  []string // columns of which the index holds a beginning alone (MySQL)
 	}
 	foreignKey struct {
-		Name    string
-		Table   string
-		From    []string
-		To      []string
-		Cascade bool
+		Name  string
+		Table string
+		From  []string
+		To    []string
 	}
 	shape struct {
 		Columns map[string]column
@@ -61,9 +62,6 @@ func (db *database) check(ctx context.Context) error {
 	}
 	var errs []error
 	for _, t := range db.store.tables.all {
-		if t.Class == SystemClass {
-			continue
-		}
 		s, err := db.inspect(ctx, t.name)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("dal: place %s: inspect table %q: %w", db.place, t.name, err))
@@ -87,8 +85,12 @@ func (db *database) checkIdentity(ctx context.Context) error {
 	var have Place
 	err := db.each(ctx, placeOf, 1, func(rows *sql.Rows) error { return rows.Scan(&have.Shard, &have.Schema) })
 	switch {
-	case err != nil:
+	case wire.IsMissing(err):
 		return fmt.Errorf("%w: place %s: %w", ErrNotMigrated, db.place, err)
+	case err == nil && have == Place{}:
+		return fmt.Errorf("%w: place %s does not say which place it is", ErrNotMigrated, db.place)
+	case err != nil:
+		return fmt.Errorf("dal: place %s: %w", db.place, err)
 	case have != db.place:
 		return &IdentityError{Want: db.place, Have: have}
 	}
@@ -109,7 +111,7 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 	for _, what := range s.Rolls {
 		bad("ON CONFLICT ABORT, RAISE(ABORT)", "%s ends the whole transaction on a broken constraint: what follows would commit by itself", what)
 	}
-	if t.Class == GlobalClass {
+	if t.Class == GlobalClass || t.Class == SystemClass {
 		return out
 	}
 	for _, c := range s.Columns {
@@ -120,6 +122,9 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 	if c, ok := s.Columns[TenantColumn]; ok {
 		if c.Nullable {
 			bad("tenant_id ... NOT NULL", "column tenant_id may be NULL")
+		}
+		if d == SQLite && kindOf(c.Type, d) != textKind {
+			bad("tenant_id TEXT NOT NULL", "column tenant_id is %q, in which 7 and 007 are one tenant", c.Type)
 		}
 		if d == MySQL && (c.Type != "varchar" || c.Collation != "ascii_bin" || c.Size < 63) {
 			bad("tenant_id VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL", "column tenant_id is %s(%d) collate %q, in which two tenants may be equal", c.Type, c.Size, c.Collation)
@@ -156,6 +161,9 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 		if !ix.Unique && !ix.Primary {
 			continue
 		}
+		for _, c := range ix.Prefix {
+			bad("index the whole column", "%s %s holds only the beginning of column %q: two keys that begin alike would be one row", what, ix.Name, c)
+		}
 		for _, c := range ix.Columns {
 			keyed[c] = true
 		}
@@ -172,6 +180,11 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 	}
 	for name := range keyed {
 		c := s.Columns[name]
+		if f := t.schema.FieldsByDBName[name]; f != nil && name != TenantColumn {
+			if want := kindOfField(f); want != otherKind && kindOf(c.Type, d) != otherKind && kindOf(c.Type, d) != want {
+				bad("give column and field one kind of type", "key column %q is %q and its field %s a %s: texts that a number equals would be one row", name, c.Type, f.Name, f.FieldType)
+			}
+		}
 		if d == MySQL && name != TenantColumn && c.Collation != "" && !strings.Contains(c.Collation, "nopad_bin") && c.Collation != "utf8mb4_0900_bin" {
 			bad("make it VARBINARY", "key column %q has collation %q, which pads blanks or folds case: two keys would be one row and two shards", name, c.Collation)
 		}
@@ -183,6 +196,54 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 	}
 	slices.SortFunc(out, func(a, b *ModelError) int { return strings.Compare(a.Problem, b.Problem) })
 	return out
+}
+
+// kind is what a column or field holds, as far as comparing is concerned.
+type kind uint8
+
+const (
+	otherKind kind = iota
+	textKind       // texts and bytes
+	integerKind
+)
+
+// kindOf returns the kind of a column's type. SQLite's rules are those of its column affinity (https://www.sqlite.org/datatype3.html).
+func kindOf(typ string, d Dialect) kind {
+	typ = strings.ToUpper(typ)
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(typ, p) })
+	}
+	if d == SQLite {
+		switch {
+		case has("INT"):
+			return integerKind
+		case has("CHAR", "CLOB", "TEXT", "BLOB", "BINARY"):
+			return textKind
+		}
+		return otherKind
+	}
+	switch {
+	case has("CHAR", "TEXT", "BINARY", "BLOB"):
+		return textKind
+	case has("INT"):
+		return integerKind
+	}
+	return otherKind
+}
+
+// kindOfField returns the kind of a model's field.
+func kindOfField(f *schema.Field) kind {
+	switch f.FieldType.Kind() {
+	case reflect.String:
+		return textKind
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return integerKind
+	case reflect.Slice:
+		if f.FieldType.Elem().Kind() == reflect.Uint8 {
+			return textKind
+		}
+	}
+	return otherKind
 }
 
 // libraryKey reports a key that is unique over all shards since the library makes its ids: (tenant_id, id).
@@ -204,10 +265,10 @@ var (
 	sqliteTriggers = wire.RegisterSystem("dal/sqlite triggers", "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", wire.Schema)
 	sqliteIndexes  = wire.RegisterSystem("dal/sqlite indexes", "SELECT name, \"unique\", origin FROM pragma_index_list(?) ORDER BY name", wire.Schema)
 	sqliteIndex    = wire.RegisterSystem("dal/sqlite index", "SELECT name, coll FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno", wire.Schema)
-	sqliteKeys     = wire.RegisterSystem("dal/sqlite foreign keys", "SELECT id, \"table\", \"from\", COALESCE(\"to\", \"from\"), on_delete, on_update FROM pragma_foreign_key_list(?) ORDER BY id, seq", wire.Schema)
+	sqliteKeys     = wire.RegisterSystem("dal/sqlite foreign keys", "SELECT id, \"table\", \"from\", COALESCE(\"to\", \"from\") FROM pragma_foreign_key_list(?) ORDER BY id, seq", wire.Schema)
 
 	mysqlColumns = wire.RegisterSystem("dal/mysql columns", "SELECT column_name, data_type, COALESCE(character_maximum_length, 0), is_nullable, COALESCE(collation_name, ''), extra FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?", wire.Schema)
-	mysqlIndexes = wire.RegisterSystem("dal/mysql indexes", "SELECT index_name, non_unique, COALESCE(column_name, '') FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? ORDER BY index_name, seq_in_index", wire.Schema)
+	mysqlIndexes = wire.RegisterSystem("dal/mysql indexes", "SELECT index_name, non_unique, COALESCE(column_name, ''), sub_part IS NOT NULL FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? ORDER BY index_name, seq_in_index", wire.Schema)
 	mysqlKeys    = wire.RegisterSystem("dal/mysql foreign keys", "SELECT constraint_name, referenced_table_name, column_name, referenced_column_name FROM information_schema.key_column_usage WHERE table_schema = DATABASE() AND table_name = ? AND referenced_table_name IS NOT NULL ORDER BY constraint_name, ordinal_position", wire.Schema)
 )
 
@@ -317,8 +378,8 @@ func (db *database) inspectSQLite(ctx context.Context, name string) (shape, erro
 	last := -1
 	err = db.each(ctx, sqliteKeys, name, func(rows *sql.Rows) error {
 		var id int
-		var table, from, to, onDelete, onUpdate string
-		if err := rows.Scan(&id, &table, &from, &to, &onDelete, &onUpdate); err != nil {
+		var table, from, to string
+		if err := rows.Scan(&id, &table, &from, &to); err != nil {
 			return err
 		}
 		if id != last {
@@ -351,8 +412,8 @@ func (db *database) inspectMySQL(ctx context.Context, name string) (shape, error
 	}
 	err = db.each(ctx, mysqlIndexes, name, func(rows *sql.Rows) error {
 		var name, col string
-		var nonUnique bool
-		if err := rows.Scan(&name, &nonUnique, &col); err != nil {
+		var nonUnique, prefix bool
+		if err := rows.Scan(&name, &nonUnique, &col, &prefix); err != nil {
 			return err
 		}
 		if n := len(s.Indexes); n == 0 || s.Indexes[n-1].Name != name {
@@ -360,6 +421,9 @@ func (db *database) inspectMySQL(ctx context.Context, name string) (shape, error
 		}
 		ix := &s.Indexes[len(s.Indexes)-1]
 		ix.Columns = append(ix.Columns, col)
+		if prefix {
+			ix.Prefix = append(ix.Prefix, col)
+		}
 		return nil
 	})
 	if err != nil {

@@ -29,8 +29,8 @@ type Config struct {
 	MaxOpen int
 	// ConnMaxLifetime is how long a MySQL connection is used. Zero means 3 minutes.
 	ConnMaxLifetime time.Duration
-	// TenantMaxAge is how long a tenant read from the control database's registry is used before it is read again. Zero means 1s. A Registry of
-	// your own is asked at every call.
+	// TenantMaxAge is how long a tenant read from the control database's registry is used before it is read again; a minute longer while the
+	// control database cannot be reached. Zero means 1s. A Registry of your own is asked at every call.
 	TenantMaxAge time.Duration
 	// NodeID fixes the node number in row ids, from 1 to 1023, for tests and for deployments that number their processes themselves.
 	// Zero: a number is leased in the control database at Open and renewed inline.

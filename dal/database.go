@@ -128,7 +128,7 @@ func (s *Store) openOver(p Place, d Dialect, inner driver.Connector) (*database,
 // openGorm makes the place's *gorm.DB. It stays behind the store: handles are sessions of it with a binding.
 func (db *database) openGorm(mariaDB bool) error {
 	unbound := &pool{&binding{store: db.store, db: db, err: &ShapeError{Shape: "handle without a tenant", Hint: "use Store.On"}}}
-	g, err := gorm.Open(newDialector(db.dialect, unbound, mariaDB), gormConfig(db.store.log.With(slog.String("shard", string(db.place.Shard)))))
+	g, err := gorm.Open(newDialector(db.dialect, unbound, mariaDB), gormConfig(db.store.log.With(slog.String("shard", db.place.String()))))
 	if err != nil {
 		return fmt.Errorf("dal: open gorm for place %s: %w", db.place, err)
 	}

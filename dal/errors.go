@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"gorm.io/gorm"
+
 	"github.com/tenantdal/tenantdal/internal/wire"
 	"github.com/tenantdal/tenantdal/quota"
 	"github.com/tenantdal/tenantdal/shardrouter"
@@ -188,6 +190,11 @@ var (
 	ErrOutcomeUnknown = errors.New("dal: the connection broke during COMMIT, its outcome is unknown")
 	// ErrClosed reports a store that was closed. Possibly wrapped.
 	ErrClosed = errors.New("dal: store closed")
+	// ErrPoisoned reports a transaction that cannot be committed, since a statement of it failed in a way that leaves it half done. All of it was rolled
+	// back. Possibly wrapped; the cause is wrapped beside it.
+	ErrPoisoned = wire.ErrPoisoned
+	// ErrUnmarked reports a statement that reached a pool by another way than through the store. Nothing was sent. Possibly wrapped.
+	ErrUnmarked = wire.ErrUnmarked
 	// ErrNested reports a call that would need a second transaction or tenant inside an open one. Possibly wrapped.
 	ErrNested = errors.New("dal: refused inside a transaction")
 )
@@ -206,8 +213,17 @@ func IsConnection(err error) bool { return wire.IsConnection(err) }
 // IsTimeout reports a deadline, the caller's or the server's.
 func IsTimeout(err error) bool { return wire.IsTimeout(err) }
 
+// IsQuota reports a refusal by a tenant's limits; the [*quota.ExceededError] inside says which and when to come back.
+func IsQuota(err error) bool { return errors.Is(err, quota.ErrQuotaExceeded) }
+
+// IsNotFound reports a row that is not there, or not the tenant's: the two cannot be told apart.
+func IsNotFound(err error) bool { return errors.Is(err, gorm.ErrRecordNotFound) }
+
 // SafeToRetry reports that nothing reached a server: the call may be made again as it is.
 func SafeToRetry(err error) bool {
+	if errors.Is(err, ErrOutcomeUnknown) {
+		return false
+	}
 	var connect *wire.ConnectError
 	return errors.As(err, &connect) || errors.Is(err, quota.ErrQuotaExceeded)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 	"modernc.org/sqlite"
@@ -54,6 +55,11 @@ type Catalog struct {
 	Name string
 }
 
+// Job is a row of a system table.
+type Job struct {
+	ID int64 `gorm:"primaryKey;autoIncrement:false"`
+}
+
 // Stranger is declared nowhere.
 type Stranger struct {
 	ID       int64
@@ -72,7 +78,7 @@ CREATE TABLE jobs (id INTEGER NOT NULL PRIMARY KEY);
 func gameTables() []dal.Table {
 	return []dal.Table{
 		dal.Tenant[User]("player", "player_id"), dal.Tenant[Item]("player", "player_id"), dal.Tenant[Guild]("guild", "guild_id"),
-		dal.Local[Line](), dal.Global[Catalog](), dal.System("jobs"),
+		dal.Local[Line](), dal.Global[Catalog](), dal.System[Job](),
 	}
 }
 
@@ -172,8 +178,13 @@ func newGame(tb testing.TB, opts ...gameOption) *game {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := g.Close(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := g.Close(ctx); err != nil {
 			tb.Error(err)
+		}
+		if _, st := g.Permits("a", "s1"); st.InUse+st.SystemInUse != 0 {
+			tb.Errorf("permits left when the test ends: %+v", st)
 		}
 	})
 	g.a, g.b = tenant.NewContext(tb.Context(), "a"), tenant.NewContext(tb.Context(), "b")

@@ -24,12 +24,14 @@ var uuidType = reflect.TypeFor[uuid.UUID]()
 
 // ids makes row ids. It is safe for concurrent use.
 type ids struct {
-	node *snowflake.Node
+	node    *snowflake.Node
+	control *control.Store // nil: the number is the caller's to keep unique
+	turn    chan struct{}  // holds one token: whoever has it renews
 
-	mu      sync.Mutex // guards the lease; held while it is renewed, so that one call renews it
-	control *control.Store
-	lease   control.NodeLease
-	until   time.Time // on this process's monotonic clock
+	mu    sync.Mutex // guards the fields below; never held over I/O
+	lease control.NodeLease
+	until time.Time // the lease ends, by this process's clocks
+	retry time.Time // no renewal is tried before
 }
 
 // fixedIDs makes ids under a node number that the caller keeps unique.
@@ -38,7 +40,7 @@ func fixedIDs(node int64) (*ids, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dal: node id %d: %w", node, err)
 	}
-	return &ids{node: n}, nil
+	return &ids{node: n, turn: make(chan struct{}, 1)}, nil
 }
 
 // leasedIDs leases a node number in the control database.
@@ -56,30 +58,78 @@ func leasedIDs(ctx context.Context, c *control.Store, owner string) (*ids, error
 	return out, nil
 }
 
-// next returns a new id. It renews the lease inline when half of it has passed, and fails rather than use a number that may be another's.
+// next returns a new id. It fails rather than use a number that may be another's by now.
 func (g *ids) next(ctx context.Context) (int64, error) {
-	if g.control != nil {
-		if err := g.keep(ctx); err != nil {
-			return 0, err
-		}
+	if err := g.keep(ctx); err != nil {
+		return 0, err
 	}
 	return g.node.Generate().Int64(), nil
 }
 
+const (
+	renewLimit = time.Second     // how long one renewal may take
+	renewPause = 5 * time.Second // after one that failed
+)
+
+// keep renews the lease inline once half of it has passed: one caller does, the others go on while it is valid, and wait, as long as their context
+// lasts, only when it is nearly over.
 func (g *ids) keep(ctx context.Context) error {
+	if g.control == nil {
+		return nil
+	}
+	left, wait := g.left()
+	if left > leaseTTL/2 {
+		return nil
+	}
+	valid := left > leaseTTL/10
+	if valid {
+		select {
+		case g.turn <- struct{}{}:
+		default:
+			return nil
+		}
+	} else {
+		select {
+		case g.turn <- struct{}{}:
+		case <-ctx.Done():
+			return fmt.Errorf("dal: row ids: wait for the node's lease: %w", context.Cause(ctx))
+		}
+	}
+	defer func() { <-g.turn }()
+	if left, wait = g.left(); left > leaseTTL/2 || valid && wait {
+		return nil
+	}
+	err := g.renew(ctx)
+	if err != nil && !valid {
+		return fmt.Errorf("dal: row ids: the node's lease could not be renewed: %w", err)
+	}
+	return nil
+}
+
+// left returns how long the lease is still valid, by the monotonic clock and by the wall's (which goes on while a machine sleeps), and whether a
+// renewal that failed is too recent to try again.
+func (g *ids) left() (left time.Duration, wait bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	if g.until.Sub(now) > leaseTTL/2 {
-		return nil
+	return min(g.until.Sub(now), g.until.Round(0).Sub(now.Round(0))), now.Before(g.retry)
+}
+
+func (g *ids) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, renewLimit)
+	defer cancel()
+	asked := time.Now()
+	g.mu.Lock()
+	old := g.lease
+	g.mu.Unlock()
+	lease, err := g.control.RenewNode(ctx, old, leaseTTL)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		g.retry = asked.Add(renewPause)
+		return err
 	}
-	lease, err := g.control.RenewNode(ctx, g.lease, leaseTTL)
-	switch {
-	case err == nil:
-		g.lease, g.until = lease, now.Add(leaseTTL)
-	case g.until.Sub(now) < leaseTTL/10:
-		return fmt.Errorf("dal: row ids: the lease of node %d could not be renewed: %w", g.lease.ID, err)
-	}
+	g.lease, g.until = lease, asked.Add(leaseTTL)
 	return nil
 }
 
@@ -88,8 +138,9 @@ func (g *ids) close(ctx context.Context) error {
 		return nil
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.control.ReleaseNode(ctx, g.lease)
+	lease := g.lease
+	g.mu.Unlock()
+	return g.control.ReleaseNode(ctx, lease)
 }
 
 // fill sets a zero primary key of the row: an int64 named ID, or a UUID. Other keys are the caller's.

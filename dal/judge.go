@@ -53,6 +53,8 @@ func (b *binding) reaches(t *table, v verb) error {
 		return &ClosedTableError{Table: t.name, Reason: "the system scope does not name it"}
 	}
 	switch {
+	case t.Class == SystemClass:
+		return &ClosedTableError{Table: t.name, Reason: "a System table is open to a tenant.System that names it alone"}
 	case t.Class == GlobalClass && write:
 		return &ClosedTableError{Table: t.name, Reason: "a Global table is written under tenant.System alone"}
 	case t.Class == TenantClass && t.Keyspace != b.keyspace:
@@ -61,20 +63,17 @@ func (b *binding) reaches(t *table, v verb) error {
 	return nil
 }
 
-// owns refuses a shard key that another shard owns.
-func (b *binding) owns(t *table, value any) error {
+// owns refuses a shard key of the tenant's whose place is another than the handle's.
+func (b *binding) owns(t *table, of tenant.Tenant, value any) error {
 	key, err := shardrouter.KeyOf(plainKey(value))
 	if err != nil {
 		return fmt.Errorf("dal: table %q, column %q: %w", t.name, t.shardKey.DBName, err)
 	}
-	if b.bypass != nil {
-		return nil // a system scope writes to the place that it chose
-	}
-	owner, err := b.store.snapshot().Owner(t.Keyspace, string(b.tenant.ID), key)
+	owner, err := b.store.snapshot().Owner(t.Keyspace, string(of.ID), key)
 	if err != nil {
 		return err
 	}
-	if owner != b.db.place.Shard {
+	if want := (Place{Shard: owner, Schema: of.Placement.Schema}); want != b.db.place {
 		return &CrossShardError{Table: t.name, Held: b.db.place.Shard, Wanted: owner}
 	}
 	return nil

@@ -7,11 +7,9 @@ import (
 	"fmt"
 
 	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/shardrouter"
 	"github.com/tenantdal/tenantdal/tenant"
 )
-
-// errTxDone is what a transaction answers that its context ended.
-var errTxDone = sql.ErrTxDone
 
 // Lane says whose share of a place's connections the library's own statements use.
 type Lane uint8
@@ -26,32 +24,28 @@ const (
 // Library runs the registered constants of this module in one place. Nothing outside the module can name a constant, so nothing outside can run
 // one. It is safe for concurrent use.
 type Library struct {
-	db   *database
-	lane Lane
+	store *Store
+	place Place
+	lane  Lane
 }
 
-// Library returns the runner of a place. It does no I/O; an unknown place is refused at the first statement that needs it to be opened.
-//
-// It returns [*UnknownShardError].
+// Library returns the runner of a place. It does no I/O: a place that is not known or not fit is refused by the first statement, within the time of
+// that statement's context.
 func (s *Store) Library(p Place, lane Lane) (*Library, error) {
-	db, err := s.place(context.Background(), p)
-	if err != nil {
-		return nil, err
-	}
-	return &Library{db: db, lane: lane}, nil
+	return &Library{store: s, place: p, lane: lane}, nil
 }
 
 // admit checks a constant against the scope of ctx and takes a permit.
-func (l *Library) admit(ctx context.Context, st *wire.Statement, args []any, write bool) (context.Context, wire.Permit, error) {
-	id, err := scopeOf(ctx, string(l.db.place.Shard), st, args)
+func (l *Library) admit(ctx context.Context, st *wire.Statement, args []any, write bool) (context.Context, *database, wire.Permit, error) {
+	id, err := scopeOf(ctx, string(l.place.Shard), st, args)
 	if err != nil {
-		return ctx, nil, err
+		return ctx, nil, nil, err
 	}
-	permit, err := l.permit(ctx, write)
+	db, permit, err := l.permit(ctx, write)
 	if err != nil {
-		return ctx, nil, err
+		return ctx, nil, nil, err
 	}
-	return wire.With(ctx, &wire.Mark{Kind: wire.Library, Tenant: id, Stmt: st, Text: st.Text(), Permit: permit, Write: write}), permit, nil
+	return wire.With(ctx, &wire.Mark{Kind: wire.Library, Tenant: id, Stmt: st, TenantArgs: st.Owners(), Permit: permit, Write: write}), db, permit, nil
 }
 
 // scopeOf demands a tenant's context for a tenant's constant, with the same tenant in its arguments, and a system scope for a system constant.
@@ -67,59 +61,65 @@ func scopeOf(ctx context.Context, shard string, st *wire.Statement, args []any) 
 	return id, st.CheckTenant(shard, id, args)
 }
 
-func (l *Library) permit(ctx context.Context, write bool) (wire.Permit, error) {
-	if heldBy(ctx, l.db.store) != nil {
-		return nil, fmt.Errorf("%w: it would need a second connection while the first is held; call it outside the transaction", ErrNested)
+func (l *Library) permit(ctx context.Context, write bool) (*database, wire.Permit, error) {
+	if heldBy(ctx, l.store) != nil {
+		return nil, nil, fmt.Errorf("%w: it would need a second connection while the first is held; call it outside the transaction", ErrNested)
+	}
+	db, err := l.store.place(ctx, l.place)
+	if err != nil {
+		return nil, nil, err
 	}
 	if l.lane == LaneSystem {
-		return l.db.systemPermit(ctx, write)
+		permit, err := db.systemPermit(ctx, write)
+		return db, permit, err
 	}
 	id, err := tenant.FromContext(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	t, err := l.db.store.registry.Tenant(ctx, id)
+	t, err := l.store.registry.Tenant(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return l.db.tenantPermit(ctx, t, write)
+	permit, err := db.tenantPermit(ctx, t, write)
+	return db, permit, err
 }
 
 // Exec runs a constant by itself; the server commits it.
 func (l *Library) Exec(ctx context.Context, st *wire.Statement, args ...any) (sql.Result, error) {
-	ctx, permit, err := l.admit(ctx, st, args, true)
+	ctx, db, permit, err := l.admit(ctx, st, args, true)
 	if err != nil {
 		return nil, err
 	}
 	defer permit.Release()
-	return l.db.sql(true).ExecContext(ctx, st.Text(), args...)
+	return db.sql(true).ExecContext(ctx, st.Text(), args...)
 }
 
 // Query runs a constant that returns rows. The caller closes them.
 func (l *Library) Query(ctx context.Context, st *wire.Statement, args ...any) (*sql.Rows, error) {
-	ctx, permit, err := l.admit(ctx, st, args, false)
+	ctx, db, permit, err := l.admit(ctx, st, args, false)
 	if err != nil {
 		return nil, err
 	}
 	defer permit.Release()
-	return l.db.sql(false).QueryContext(ctx, st.Text(), args...)
+	return db.sql(false).QueryContext(ctx, st.Text(), args...)
 }
 
 // Tx runs fn in a transaction and commits it if nothing failed. Any error, of fn or of a statement that fn swallowed, rolls everything back.
 //
 // A COMMIT whose answer was lost is [ErrOutcomeUnknown]. Nothing is retried.
 func (l *Library) Tx(ctx context.Context, fn func(tx *LibraryTx) error) error {
-	permit, err := l.permit(ctx, true)
+	db, permit, err := l.permit(ctx, true)
 	if err != nil {
 		return err
 	}
 	defer permit.Release()
 	id, _ := tenant.FromContext(ctx)
-	inner, err := l.db.sql(true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: id, Permit: permit}), nil)
+	inner, err := db.sql(true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: id, Permit: permit}), nil)
 	if err != nil {
 		return err
 	}
-	tx := &LibraryTx{shard: string(l.db.place.Shard), tx: &transaction{tx: inner}}
+	tx := &LibraryTx{shard: l.place.Shard, tx: &transaction{tx: inner}}
 	done := false
 	defer func() {
 		if !done {
@@ -132,17 +132,17 @@ func (l *Library) Tx(ctx context.Context, fn func(tx *LibraryTx) error) error {
 		err = tx.failed
 	}
 	if err != nil {
-		if rerr := inner.Rollback(); rerr != nil && !errors.Is(rerr, errTxDone) {
+		if rerr := inner.Rollback(); rerr != nil && !errors.Is(rerr, sql.ErrTxDone) {
 			return errors.Join(err, rerr)
 		}
 		return err
 	}
-	return tx.tx.commit(l.db.place.Shard)
+	return tx.tx.commit(l.place.Shard)
 }
 
 // LibraryTx is an open transaction of the library's own. One goroutine uses it.
 type LibraryTx struct {
-	shard  string
+	shard  shardrouter.ShardID
 	tx     *transaction
 	failed error // the first error of a statement: the transaction cannot commit
 }
@@ -168,11 +168,11 @@ func (t *LibraryTx) Query(ctx context.Context, st *wire.Statement, args ...any) 
 }
 
 func (t *LibraryTx) mark(ctx context.Context, st *wire.Statement, args []any) (context.Context, error) {
-	id, err := scopeOf(ctx, t.shard, st, args)
+	id, err := scopeOf(ctx, string(t.shard), st, args)
 	if err != nil {
 		return ctx, t.note(err)
 	}
-	return wire.With(ctx, &wire.Mark{Kind: wire.Library, Tenant: id, Stmt: st, Text: st.Text(), Write: true}), nil
+	return wire.With(ctx, &wire.Mark{Kind: wire.Library, Tenant: id, Stmt: st, TenantArgs: st.Owners(), Write: true}), nil
 }
 
 func (t *LibraryTx) note(err error) error {

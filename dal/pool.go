@@ -47,6 +47,9 @@ func (p *pool) admit(ctx context.Context, op, text string, write bool) (context.
 	if err != nil {
 		return ctx, nil, nil, err
 	}
+	if m.Permit != nil { // a Valuer of the caller's runs inside the call and sends it again
+		return ctx, nil, nil, &wire.UnmarkedError{Shard: string(p.db.place.Shard), Op: op, Why: "the context's mark is in use"}
+	}
 	write = write || m.Write
 	permit, err := p.permit(ctx, write)
 	if err != nil {
@@ -63,6 +66,9 @@ func ended(m *wire.Mark) {
 }
 
 func (p *pool) permit(ctx context.Context, write bool) (wire.Permit, error) {
+	if p.store.shut() {
+		return nil, ErrClosed
+	}
 	if p.bypass != nil {
 		return p.db.systemPermit(ctx, write)
 	}

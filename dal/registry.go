@@ -2,12 +2,17 @@ package dal
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/tenantdal/tenantdal/dal/control"
+	"github.com/tenantdal/tenantdal/internal/wire"
 	"github.com/tenantdal/tenantdal/tenant"
 )
+
+// staleLimit is how much longer a tenant is served from memory while the control database cannot be reached.
+const staleLimit = time.Minute
 
 // cachedRegistry keeps what the control database says of each tenant for a bounded time. Unknown tenants are not kept: a flood of made-up ids costs
 // no memory. It is safe for concurrent use.
@@ -41,7 +46,13 @@ func (r *cachedRegistry) Tenant(ctx context.Context, id tenant.ID) (tenant.Tenan
 	}
 	t, err := r.of.Tenant(ctx, id)
 	if err != nil {
-		r.known.Delete(id)
+		// A control database that is away for a moment stops no shard: what was known is used a while longer.
+		if v, ok := r.known.Load(id); ok && wire.IsConnection(err) && now.Before(v.(cachedTenant).until.Add(staleLimit)) {
+			return v.(cachedTenant).tenant, nil
+		}
+		if errors.Is(err, tenant.ErrUnknownTenant) {
+			r.known.Delete(id)
+		}
 		return tenant.Tenant{}, err
 	}
 	r.known.Store(id, cachedTenant{t, now.Add(r.maxAge)})

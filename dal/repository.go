@@ -2,7 +2,6 @@ package dal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -277,6 +276,3 @@ func (r *Repository[T]) Count(ctx context.Context, shardKey any) (int64, error) 
 	err = db.Count(&n).Error
 	return n, err
 }
-
-// IsNotFound reports a row that is not there, or not the tenant's: the two cannot be told apart.
-func IsNotFound(err error) bool { return errors.Is(err, gorm.ErrRecordNotFound) }

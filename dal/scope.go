@@ -139,6 +139,9 @@ func judgeEarly(db *gorm.DB, v verb) {
 	if err == nil {
 		err = b.judgeRows(db, t, v)
 	}
+	if err == nil && v == verbCreate {
+		err = b.store.ids.keep(db.Statement.Context) // not while a transaction is open
+	}
 	if err != nil {
 		_ = db.AddError(err)
 		return
@@ -335,4 +338,3 @@ func ownClauses(db *gorm.DB, v verb) error {
 
 // opens reports a table that the handle's bypass opens to all tenants' rows.
 func (b *binding) opens(t *table) bool { return b.bypass != nil && b.bypass.Opens(t.name) }
-

@@ -25,7 +25,8 @@ import (
 // openParallelism bounds how many places are opened and checked at a time.
 const openParallelism = 8
 
-// Store is the one entry to the databases. It is safe for concurrent use, starts no goroutine of its own, and is closed with [Store.Close].
+// Store is the one entry to the databases. It is safe for concurrent use, runs nothing in the background, and is closed with [Store.Close]. Only the
+// opening of a place may outlast the call that began it, for others that wait for it; Close ends and awaits it.
 type Store struct {
 	cfg      Config
 	log      *slog.Logger
@@ -40,9 +41,17 @@ type Store struct {
 	places   sync.Map // Place -> *database
 	open     func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
 
-	opening singleflight.Group // one opener a place
-	mu      sync.Mutex         // guards closed, and that no place is kept after it
+	owners sync.Map  // Place -> tenant.ID: whose place it is, as far as it was looked up
+	boot   *versions // what places are compared with while the store is opened; nil afterwards
+
+	opening    singleflight.Group // one opener a place
+	refreshing singleflight.Group // one reader of the topology
+	life       context.Context    // of what is opened in the background of a call; ends with Close
+	end        context.CancelCauseFunc
+
+	mu      sync.Mutex // guards closed, and that nothing is opened after it
 	closed  bool
+	openers sync.WaitGroup
 }
 
 // Open connects to every place, compares the declared tables with each database, and returns the store. It never changes a schema. A place that is one
@@ -82,7 +91,9 @@ func newStore(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	log := slog.New(tenant.NewLogHandler(cfg.Logger.Handler()))
-	return &Store{cfg: cfg, log: log, tables: ts, quota: q, registry: cfg.Registry}, nil
+	s := &Store{cfg: cfg, log: log, tables: ts, quota: q, registry: cfg.Registry}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	return s, nil
 }
 
 // connect opens the control database, reads the topology, and opens and checks every place.
@@ -102,10 +113,17 @@ func (s *Store) connect(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.checkKeyspaces(); err != nil {
+		return err
+	}
 	places, err := s.known(ctx)
 	if err != nil {
 		return err
 	}
+	if s.boot, err = s.readVersions(ctx); err != nil {
+		return err
+	}
+	defer func() { s.boot = nil }()
 	var mu sync.Mutex
 	var errs []error
 	g := errgroup.Group{}
@@ -120,7 +138,7 @@ func (s *Store) connect(ctx context.Context) error {
 				errs = append(errs, err)
 				mu.Unlock()
 			default: // that tenant alone is refused, with this error, until its place is mended
-				s.log.LogAttrs(tenant.NewContext(ctx, p.owner), slog.LevelWarn, "place refused", slog.String("shard", string(p.Shard)), slog.Any("err", err))
+				s.log.LogAttrs(tenant.NewContext(ctx, p.owner), slog.LevelWarn, "place refused", slog.String("shard", p.String()), slog.Any("err", err))
 			}
 			return nil
 		})
@@ -162,19 +180,38 @@ func (s *Store) connectControl(ctx context.Context) error {
 	return nil
 }
 
-// refresh reads the topology.
+// refresh reads the topology. A snapshot is never replaced by an older one.
 func (s *Store) refresh(ctx context.Context) error {
-	t, err := s.control.Topology(ctx)
-	if err != nil {
-		return migrated("read the topology", err)
+	_, err, _ := s.refreshing.Do("topology", func() (any, error) {
+		t, err := s.control.Topology(ctx)
+		if err != nil {
+			return nil, migrated("read the topology", err)
+		}
+		want := s.cfg.Cluster.ShardIDs()
+		slices.Sort(want)
+		if !slices.Equal(want, t.Shards()) {
+			return nil, fmt.Errorf("%w: the topology has shards %v, Config.Cluster has %v", ErrUnknownShard, t.Shards(), want)
+		}
+		for {
+			old := s.topology.Load()
+			if old != nil && old.Epoch() >= t.Epoch() || s.topology.CompareAndSwap(old, t) {
+				return nil, nil
+			}
+		}
+	})
+	return err
+}
+
+// checkKeyspaces refuses declared tables whose keyspace the topology lacks.
+func (s *Store) checkKeyspaces() error {
+	var errs []error
+	have := s.snapshot().Keyspaces()
+	for _, k := range s.cfg.Keyspaces() {
+		if !slices.ContainsFunc(have, func(h shardrouter.Keyspace) bool { return h.Name == k.Name }) {
+			errs = append(errs, fmt.Errorf("%w: the topology has no keyspace %q", ErrNotMigrated, k.Name))
+		}
 	}
-	want := s.cfg.Cluster.ShardIDs()
-	slices.Sort(want)
-	if !slices.Equal(want, t.Shards()) {
-		return fmt.Errorf("%w: the topology has shards %v, Config.Cluster has %v", ErrUnknownShard, t.Shards(), want)
-	}
-	s.topology.Store(t)
-	return nil
+	return errors.Join(errs...)
 }
 
 func (s *Store) snapshot() *shardrouter.Topology { return s.topology.Load() }
@@ -204,36 +241,59 @@ func (s *Store) known(ctx context.Context) ([]ownedPlace, error) {
 		return nil, fmt.Errorf("dal: list tenants: %w", err)
 	}
 	for _, tn := range tenants {
-		switch tn.Model {
-		case tenant.OwnSchema:
-			for _, id := range t.Shards() {
-				all = append(all, ownedPlace{Place{id, tn.Placement.Schema}, tn.ID})
-			}
-		case tenant.OwnDatabase:
-			for _, id := range tn.Placement.Shards {
-				all = append(all, ownedPlace{Place{shardrouter.ShardID(id), ""}, tn.ID})
-			}
+		if tn.Model == tenant.SharedTable {
+			continue
+		}
+		for _, p := range s.placesOf(tn) {
+			all = append(all, ownedPlace{p, tn.ID})
 		}
 	}
 	slices.SortFunc(all, func(a, b ownedPlace) int { return a.Compare(b.Place) })
 	return all, nil
 }
 
-// checkVersion compares what schema.Up recorded for a place with its target.
-func (s *Store) checkVersion(ctx context.Context, p Place) error {
-	versions, target, err := s.control.Versions(ctx)
-	if err != nil {
-		return migrated("read schema versions", err)
-	}
-	have := map[string]int64{}
-	for _, v := range versions {
-		if v.Shard == p.Shard && v.Schema == p.Schema {
-			have[v.Set] = v.Version
+// placesOf lists the places of a tenant.
+func (s *Store) placesOf(t tenant.Tenant) []Place {
+	var places []Place
+	if t.Model == tenant.OwnDatabase {
+		for _, id := range t.Placement.Shards {
+			places = append(places, Place{Shard: shardrouter.ShardID(id)})
 		}
+		return places
 	}
-	for set, want := range target {
-		if have[set] < want {
-			return fmt.Errorf("%w: place %s, set %q is at version %d, want %d", ErrNotMigrated, p, set, have[set], want)
+	for _, id := range s.snapshot().Shards() {
+		places = append(places, Place{Shard: id, Schema: t.Placement.Schema})
+	}
+	return places
+}
+
+// versions is what schema.Up recorded: of each place, and what each should have.
+type versions struct {
+	have map[Place]map[string]int64
+	want map[string]int64
+}
+
+func (s *Store) readVersions(ctx context.Context) (*versions, error) {
+	rows, want, err := s.control.Versions(ctx)
+	if err != nil {
+		return nil, migrated("read schema versions", err)
+	}
+	v := &versions{have: map[Place]map[string]int64{}, want: want}
+	for _, r := range rows {
+		p := Place{r.Shard, r.Schema}
+		if v.have[p] == nil {
+			v.have[p] = map[string]int64{}
+		}
+		v.have[p][r.Set] = r.Version
+	}
+	return v, nil
+}
+
+// check compares a place with what it should have.
+func (v *versions) check(p Place) error {
+	for set, want := range v.want {
+		if got := v.have[p][set]; got < want {
+			return fmt.Errorf("%w: place %s, set %q is at version %d, want %d", ErrNotMigrated, p, set, got, want)
 		}
 	}
 	return nil
@@ -256,10 +316,14 @@ func (s *Store) at(ctx context.Context, p Place, owner tenant.ID) (*database, er
 		return db.(*database), nil
 	}
 	opened := s.opening.DoChan(p.String(), func() (any, error) {
+		if !s.begin() {
+			return nil, ErrClosed
+		}
+		defer s.openers.Done()
 		if db, ok := s.places.Load(p); ok {
 			return db, nil
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openLimit)
+		ctx, cancel := context.WithTimeout(s.life, openLimit)
 		defer cancel()
 		return s.fit(ctx, p, owner)
 	})
@@ -277,7 +341,14 @@ func (s *Store) at(ctx context.Context, p Place, owner tenant.ID) (*database, er
 // fit opens a place, compares it with the declared tables, and keeps it.
 func (s *Store) fit(ctx context.Context, p Place, owner tenant.ID) (*database, error) {
 	if s.control != nil {
-		if err := s.checkVersion(ctx, p); err != nil {
+		v := s.boot
+		if v == nil {
+			var err error
+			if v, err = s.readVersions(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if err := v.check(p); err != nil {
 			return nil, err
 		}
 	}
@@ -299,14 +370,41 @@ func (s *Store) fit(ctx context.Context, p Place, owner tenant.ID) (*database, e
 	return db, nil
 }
 
-// Close closes every pool. Statements under way end with an error; rows must have been closed by their readers. It is safe to call twice.
-func (s *Store) Close(ctx context.Context) error {
+// begin counts an opener in, unless the store is closed.
+func (s *Store) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
+		return false
+	}
+	s.openers.Add(1)
+	return true
+}
+
+// shut reports whether the store was closed.
+func (s *Store) shut() bool { return s.life.Err() != nil }
+
+// drainPause is how often Close looks whether the last connection was given back.
+const drainPause = 5 * time.Millisecond
+
+// Close refuses what is new with [ErrClosed], waits until statements and transactions under way have ended or ctx ends, and closes every pool: what is
+// left then ends with an error. It is safe to call twice.
+func (s *Store) Close(ctx context.Context) error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	s.end(ErrClosed)
+	s.openers.Wait()
+	if !first {
 		return nil
 	}
-	s.closed = true
+	for st := s.quota.Stats(); st.InUse+st.SystemInUse > 0 && ctx.Err() == nil; st = s.quota.Stats() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(drainPause):
+		}
+	}
 	var errs []error
 	if err := s.ids.close(ctx); err != nil && !wire.IsConnection(err) { // the lease of a node number ends by itself
 		errs = append(errs, err)
@@ -330,7 +428,8 @@ type Route struct {
 	Tenant tenant.Tenant
 }
 
-// Route returns the place of a key of the context's tenant. It does no I/O but what the registry does.
+// Route returns the place of a key of the context's tenant. It does no I/O but what the registry does, and reads the topology again for a tenant whose
+// shards it lacks.
 //
 // Errors: those of [tenant.FromContext], [tenant.ErrUnknownTenant], [tenant.ErrSuspended], [tenant.ErrDeleting], [shardrouter.ErrEmptyKey],
 // [shardrouter.ErrZeroKey], an unknown keyspace, [ErrNotMigrated] for a tenant whose places were not made yet.
@@ -343,8 +442,8 @@ func (s *Store) Route(ctx context.Context, key KeyRef) (Route, error) {
 	if err != nil {
 		return Route{}, err
 	}
-	if r.Tenant.Status != tenant.Active {
-		return Route{}, &tenant.StatusError{Tenant: id, Status: r.Tenant.Status}
+	if err := r.Tenant.CheckStatus(); err != nil {
+		return Route{}, err
 	}
 	return r, nil
 }
@@ -359,6 +458,9 @@ func (s *Store) Locate(ctx context.Context, id tenant.ID, key KeyRef) (Route, er
 }
 
 func (s *Store) route(ctx context.Context, id tenant.ID, key KeyRef) (Route, error) {
+	if s.shut() {
+		return Route{}, ErrClosed
+	}
 	if key.err != nil {
 		return Route{}, key.err
 	}
@@ -469,19 +571,28 @@ func (s *Store) OnPlace(ctx context.Context, p Place) *gorm.DB {
 	if err != nil {
 		return s.refused(ctx, err)
 	}
+	if heldBy(ctx, s) != nil {
+		return s.refused(ctx, fmt.Errorf("%w: a system scope needs a connection of its own", ErrNested))
+	}
 	db, err := s.place(ctx, p)
 	if err != nil {
 		return s.refused(ctx, err)
 	}
-	s.log.LogAttrs(ctx, slog.LevelInfo, "system scope", slog.String("shard", string(p.Shard)), slog.Any("tables", bypass.Tables))
+	s.log.LogAttrs(ctx, slog.LevelInfo, "system scope", slog.String("shard", p.String()), slog.Any("tables", bypass.Tables))
 	b := &binding{store: s, db: db, bypass: bypass}
 	return handle(ctx, b, &pool{b})
 }
 
 // place returns the database of a known place.
 func (s *Store) place(ctx context.Context, p Place) (*database, error) {
+	if s.shut() {
+		return nil, ErrClosed
+	}
 	if db, ok := s.places.Load(p); ok {
 		return db.(*database), nil
+	}
+	if owner, ok := s.owners.Load(p); ok {
+		return s.at(ctx, p, owner.(tenant.ID))
 	}
 	known, err := s.known(ctx)
 	if err != nil {
@@ -489,6 +600,7 @@ func (s *Store) place(ctx context.Context, p Place) (*database, error) {
 	}
 	for _, k := range known {
 		if k.Place == p {
+			s.owners.Store(p, k.owner)
 			return s.at(ctx, p, k.owner)
 		}
 	}

@@ -336,6 +336,23 @@ func TestStore_System(t *testing.T) {
 	if err != nil || len(places) != 2 {
 		t.Errorf("Places: %v, %v", places, err)
 	}
+	jobs := tenant.System(context.Background(), "work", "jobs")
+	if err := g.OnPlace(jobs, dal.Place{Shard: "s1"}).Create(&Job{ID: 5}).Error; err != nil {
+		t.Errorf("a System table: %v", err)
+	}
+	var job Job
+	if err := g.OnPlace(jobs, dal.Place{Shard: "s1"}).First(&job, 5).Error; err != nil || job.ID != 5 {
+		t.Errorf("a System table: %+v, %v", job, err)
+	}
+	g.rec.take()
+	g.refusedAs(t, g.OnPlace(sys, dal.Place{Shard: "s1"}).Find(&[]Job{}).Error, dal.ErrClosedTable)
+	g.refusedAs(t, g.player(g.a).Find(&[]Job{}).Error, dal.ErrClosedTable)
+	p1 := g.keyOn(t, "s1")
+	g.refusedAs(t, g.OnPlace(sys, dal.Place{Shard: "s2"}).Create(&User{Model: dal.Model{TenantID: "a"}, PlayerID: p1}).Error, dal.ErrCrossShard)
+	g.refusedAs(t, g.OnPlace(sys, dal.Place{Shard: "s1"}).Create(&User{Model: dal.Model{TenantID: "nobody"}, PlayerID: p1}).Error, tenant.ErrUnknownTenant)
+	if err := g.OnPlace(sys, dal.Place{Shard: "s1"}).Create(&User{Model: dal.Model{TenantID: "a"}, PlayerID: p1}).Error; err != nil {
+		t.Errorf("a row of a tenant in its place: %v", err)
+	}
 	if err := g.OnPlace(sys, dal.Place{Shard: "s1"}).Create(&Catalog{ID: 1, Name: "sword"}).Error; err != nil {
 		t.Errorf("a Global table under System: %v", err)
 	}
@@ -516,7 +533,6 @@ func TestConfig_ModelsThatCannotBeKeptApart(t *testing.T) {
 		"no shard key":     dal.Tenant[Item]("player", "nothing"),
 		"no keyspace":      dal.Tenant[Item]("", "player_id"),
 		"global tenant":    dal.Global[Item](),
-		"unnamed system":   dal.System(""),
 		"not a struct":     dal.Tenant[int]("player", "id"),
 	} {
 		cfg := dal.Config{Cluster: dal.SQLiteCluster(t.TempDir(), 1), Tables: []dal.Table{table}}
@@ -545,5 +561,66 @@ func TestParseURLs(t *testing.T) {
 		if !errors.As(err, &u) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+}
+
+func TestStore_CloseDrainsAndRefuses(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	g.seed(t)
+	inside, done := make(chan struct{}), make(chan error, 1)
+	release := make(chan struct{})
+	go func() {
+		done <- g.Transaction(g.a, dal.Key("player", "7"), func(_ context.Context, tx *gorm.DB) error {
+			close(inside)
+			<-release
+			return tx.Create(&User{PlayerID: "7", Name: "in time"}).Error
+		})
+	}()
+	<-inside
+	closed := make(chan error, 1)
+	go func() { closed <- g.Close(context.Background()) }()
+	for { // until Close has begun
+		if _, err := g.Route(g.a, dal.Key("player", "7")); errors.Is(err, dal.ErrClosed) {
+			break
+		}
+	}
+	for what, err := range map[string]error{
+		"Find":        g.player(g.a).Find(&[]User{}).Error,
+		"Transaction": g.Transaction(g.a, dal.Key("player", "7"), func(context.Context, *gorm.DB) error { return nil }),
+		"OnPlace":     g.OnPlace(tenant.System(g.a, "late", "users"), dal.Place{Shard: "s1"}).Find(&[]User{}).Error,
+	} {
+		if !errors.Is(err, dal.ErrClosed) {
+			t.Errorf("%s after Close: %v", what, err)
+		}
+	}
+	select {
+	case err := <-closed:
+		t.Fatalf("Close did not wait for the transaction: %v", err)
+	default:
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Errorf("the transaction under way: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if n := g.count(t, "SELECT COUNT(*) FROM users WHERE name = 'in time'"); n != 1 {
+		t.Errorf("%d rows of it", n)
+	}
+	if err := g.Close(context.Background()); err != nil {
+		t.Errorf("Close again: %v", err)
+	}
+}
+
+func TestStore_SystemScopeInsideATransactionIsRefused(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	err := g.Transaction(g.a, dal.Key("player", "7"), func(ctx context.Context, _ *gorm.DB) error {
+		return g.OnPlace(tenant.System(ctx, "nested", "users"), dal.Place{Shard: "s1"}).Find(&[]User{}).Error
+	})
+	if !errors.Is(err, dal.ErrNested) {
+		t.Errorf("%v", err)
 	}
 }

@@ -37,7 +37,6 @@ type Table struct {
 	Class    Class
 	Keyspace string // for TenantClass
 	ShardKey string // for TenantClass: the column whose value is the shard key
-	Name     string // for SystemClass; otherwise gorm names it after the model
 	model    reflect.Type
 }
 
@@ -54,14 +53,11 @@ func Local[M any]() Table { return Table{Class: LocalClass, model: reflect.TypeF
 // Global declares M's table as shared by all tenants: each place has a copy, and a system scope writes it.
 func Global[M any]() Table { return Table{Class: GlobalClass, model: reflect.TypeFor[M]()} }
 
-// System declares a table that only a system scope that names it may touch.
-func System(name string) Table { return Table{Class: SystemClass, Name: name} }
+// System declares M's table as one that only a system scope that names it may touch.
+func System[M any]() Table { return Table{Class: SystemClass, model: reflect.TypeFor[M]()} }
 
 // TableName returns the table's name in the database, or "" for a model that gorm cannot parse.
 func (t Table) TableName() string {
-	if t.Class == SystemClass {
-		return t.Name
-	}
 	if parsed, err := newTable(t, &sync.Map{}); err == nil {
 		return parsed.name
 	}
@@ -115,12 +111,6 @@ func newTables(decls []Table) (*tables, error) {
 }
 
 func newTable(d Table, cache *sync.Map) (*table, error) {
-	if d.Class == SystemClass {
-		if d.Name == "" {
-			return nil, &ModelError{Problem: "a System table has no name", Mend: "dal.System(\"jobs\")"}
-		}
-		return &table{Table: d, name: d.Name}, nil
-	}
 	if d.model == nil || d.model.Kind() != reflect.Struct {
 		return nil, &ModelError{Model: modelName(d.model), Problem: "the model is not a struct", Mend: "declare the struct that gorm maps"}
 	}
@@ -136,6 +126,9 @@ func newTable(d Table, cache *sync.Map) (*table, error) {
 		return fail(problem, mend)
 	}
 	t.tenant = s.FieldsByDBName[TenantColumn]
+	if d.Class == SystemClass {
+		return t, nil
+	}
 	if d.Class == GlobalClass {
 		if t.tenant != nil {
 			return fail("it has the column tenant_id", "declare it with dal.Tenant or dal.Local, or drop the column")

@@ -2,12 +2,13 @@ package dal
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
 	"gorm.io/gorm"
 
-	"github.com/tenantdal/tenantdal/quota"
+	"github.com/tenantdal/tenantdal/tenant"
 )
 
 // held is the transaction that a context carries.
@@ -74,17 +75,14 @@ func (s *Store) Transaction(ctx context.Context, key KeyRef, fn func(ctx context
 			_ = tx.tx.Rollback()
 		}
 	}()
-	inner := context.WithValue(ctx, heldKey{}, &held{tx: tx})
+	inner := tenant.WithShard(context.WithValue(ctx, heldKey{}, &held{tx: tx}), b.db.place.String())
 	err = fn(inner, handle(inner, b, tx))
 	done = true
 	if err != nil {
-		if rerr := tx.tx.Rollback(); rerr != nil && !errors.Is(rerr, errTxDone) {
+		if rerr := tx.tx.Rollback(); rerr != nil && !errors.Is(rerr, sql.ErrTxDone) {
 			return errors.Join(err, rerr)
 		}
 		return err
 	}
 	return tx.commit(b.db.place.Shard)
 }
-
-// IsQuota reports a refusal by a tenant's limits; the [*quota.ExceededError] inside says which and when to come back.
-func IsQuota(err error) bool { return errors.Is(err, quota.ErrQuotaExceeded) }

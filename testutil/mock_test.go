@@ -37,8 +37,13 @@ type Motto struct {
 // TableName is not gorm's own, so that the test sees that the declared name counts.
 func (Motto) TableName() string { return "motto" }
 
+// Job is a row of a system table.
+type Job struct {
+	ID int64 `gorm:"primaryKey;autoIncrement:false"`
+}
+
 func heroTables() []dal.Table {
-	return []dal.Table{dal.Tenant[Hero]("player", "player_id"), dal.Global[Motto](), dal.System("jobs")}
+	return []dal.Table{dal.Tenant[Hero]("player", "player_id"), dal.Global[Motto](), dal.System[Job]()}
 }
 
 const (

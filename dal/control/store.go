@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/tenantdal/tenantdal/internal/wire"
 	"github.com/tenantdal/tenantdal/tenant"
@@ -115,22 +114,8 @@ func failed(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case isMissing(err):
+	case wire.IsMissing(err):
 		return fmt.Errorf("control: %s: %w: %w", op, ErrNotMigrated, err)
 	}
 	return fmt.Errorf("control: %s: %w", op, err)
-}
-
-// isMissing reports a missing database, file, table or column.
-func isMissing(err error) bool {
-	switch code := wire.Code(err); code {
-	case 1049, 1146, 1054: // unknown database, table, column
-		return true
-	case 14: // SQLITE_CANTOPEN
-		return true
-	case 1: // SQLITE_ERROR: only its text tells
-		return strings.Contains(err.Error(), "no such table") || strings.Contains(err.Error(), "no such column")
-	default:
-		return false
-	}
 }

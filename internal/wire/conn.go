@@ -88,8 +88,11 @@ func (c *conn) send(ctx context.Context, m *Mark, op, text string, args []driver
 	}
 	c.fail(err, m.Kind)
 	if !start.IsZero() && !errors.Is(err, driver.ErrSkip) {
-		log.LogAttrs(ctx, slog.LevelDebug, "statement", slog.String("tenant", string(m.Tenant)), slog.String("shard", e.Shard),
-			slog.String("op", op), slog.Duration("duration", time.Since(start)), slog.Any("err", err))
+		attrs := []slog.Attr{slog.String("shard", e.Shard), slog.String("op", op), slog.Duration("duration", time.Since(start)), slog.Any("err", err)}
+		if m.Tenant != "" { // under a system scope the handler says so
+			attrs = append(attrs, slog.String("tenant", string(m.Tenant)))
+		}
+		log.LogAttrs(ctx, slog.LevelDebug, "statement", attrs...)
 	}
 	return err
 }

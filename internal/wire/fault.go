@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/go-sql-driver/mysql"
@@ -65,4 +66,18 @@ func isNet(err error) bool {
 	var ne *net.OpError
 	return errors.As(err, &ne) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// IsMissing reports a missing database, file, table or column.
+func IsMissing(err error) bool {
+	switch code := Code(err); code {
+	case 1049, 1146, 1054: // unknown database, table, column
+		return true
+	case 14: // SQLITE_CANTOPEN
+		return true
+	case 1: // SQLITE_ERROR: only its text tells
+		return strings.Contains(err.Error(), "no such table") || strings.Contains(err.Error(), "no such column")
+	default:
+		return false
+	}
 }

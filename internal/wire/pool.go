@@ -137,7 +137,8 @@ func PoisonsMySQL(err error) bool {
 	return false
 }
 
-// PoisonsSQLite reports errors after which a SQLite transaction must not commit: any error but a broken constraint may have rolled back more than its statement.
+// PoisonsSQLite reports errors after which a SQLite transaction must not commit: any error
+// but a broken constraint, and a statement that could not be prepared, may have rolled back more than itself.
 func PoisonsSQLite(err error) bool {
 	code := Code(err)
 	return code != 0 && code&0xff != 19 && code&0xff != 1

@@ -86,6 +86,9 @@ func (s *Statement) System() bool { return s.system }
 // TenantArgs returns the positions of the arguments that must be the tenant of the scope.
 func (s *Statement) TenantArgs() []int { return append([]int(nil), s.tenants...) }
 
+// Owners is [Statement.TenantArgs] without a copy, for marks. The caller does not change it.
+func (s *Statement) Owners() []int { return s.tenants }
+
 // CheckTenant compares the statement's tenant arguments with id. It returns an [*UnmarkedError] when one differs or is missing.
 func (s *Statement) CheckTenant(shard string, id tenant.ID, args []any) error {
 	for _, i := range s.tenants {

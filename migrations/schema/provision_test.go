@@ -72,7 +72,7 @@ func TestProvision_StoreServesAfter(t *testing.T) {
 		PlayerID string
 	}
 	onBoth(t, 1, func(t *testing.T, b *bench) {
-		b.cfg.Tables = []dal.Table{dal.System("jobs"), dal.Tenant[Hero]("player", "player_id")}
+		b.cfg.Tables = []dal.Table{dal.Tenant[Hero]("player", "player_id")}
 		heroes := heroSet()
 		b.mustUp(heroes)
 		ctx := tenant.NewContext(t.Context(), "zeta")
