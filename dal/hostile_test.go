@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/internal/wire"
+	schemapkg "github.com/tenantdal/tenantdal/migrations/schema"
 	"github.com/tenantdal/tenantdal/tenant"
 	"github.com/tenantdal/tenantdal/testutil"
 )
@@ -593,4 +595,66 @@ func FuzzScope_Text(f *testing.F) {
 			t.Fatalf("%q moved %d rows", s, n)
 		}
 	})
+}
+
+// What the databases themselves say of a table's keys, from real DDL.
+func TestHostile_KeysOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	table := func(mysqlDDL, sqliteDDL string) schemapkg.Set {
+		file := func(ddl string) *fstest.MapFile {
+			return &fstest.MapFile{Data: []byte("-- +goose Up\n" + ddl + ";\n-- +goose Down\nDROP TABLE IF EXISTS heros;\n")}
+		}
+		return schemapkg.Set{Name: "game", FS: fstest.MapFS{"mysql/0001_heros.sql": file(mysqlDDL), "sqlite/0001_heros.sql": file(sqliteDDL)}}
+	}
+	const rest = "name VARCHAR(100), gold BIGINT, created_at DATETIME, updated_at DATETIME, "
+	const owner = "tenant_id VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, "
+	for name, c := range map[string]struct {
+		mysql, sqlite, want string
+	}{
+		"numeric tenant": {"", "CREATE TABLE IF NOT EXISTS heros (tenant_id NUMERIC NOT NULL, id INTEGER NOT NULL, player_id TEXT NOT NULL, " + rest + "PRIMARY KEY (tenant_id, id))", "7 and 007 are one tenant"},
+		"numeric shard key": {
+			"CREATE TABLE IF NOT EXISTS heros (" + owner + "id BIGINT NOT NULL, player_id BIGINT NOT NULL, " + rest + "PRIMARY KEY (tenant_id, id))",
+			"CREATE TABLE IF NOT EXISTS heros (tenant_id TEXT NOT NULL, id INTEGER NOT NULL, player_id INTEGER NOT NULL, " + rest + "PRIMARY KEY (tenant_id, id))", "would be one row",
+		},
+		"prefix key":           {"CREATE TABLE IF NOT EXISTS heros (" + owner + "id BIGINT NOT NULL, player_id VARBINARY(255) NOT NULL, " + rest + "PRIMARY KEY (tenant_id, id), UNIQUE KEY u (tenant_id, player_id(2)))", "", "only the beginning"},
+		"rollback on conflict": {"", "CREATE TABLE IF NOT EXISTS heros (tenant_id TEXT NOT NULL, id INTEGER NOT NULL, player_id TEXT NOT NULL, " + rest + "PRIMARY KEY (tenant_id, id) ON CONFLICT ROLLBACK)", "ends the whole transaction"},
+	} {
+		for kind, cluster := range clusters() {
+			ddl := map[string]string{"sqlite": c.sqlite, "mariadb": c.mysql}[kind]
+			if ddl == "" {
+				continue
+			}
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				cfg := dal.Config{Cluster: cluster(t), Registry: threeModels(t), Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}}
+				good := heroes("", "")
+				set := table(ddl, ddl)
+				if kind == "sqlite" { // the other dialect's file is not looked at by the server
+					set = table(string(good.FS.(fstest.MapFS)["mysql/0001_heros.sql"].Data), ddl)
+					set.FS.(fstest.MapFS)["mysql/0001_heros.sql"] = good.FS.(fstest.MapFS)["mysql/0001_heros.sql"]
+				} else {
+					set.FS.(fstest.MapFS)["sqlite/0001_heros.sql"] = good.FS.(fstest.MapFS)["sqlite/0001_heros.sql"]
+				}
+				if _, err := schemapkg.Up(t.Context(), cfg, set); err != nil {
+					t.Fatal(err)
+				}
+				_, err := dal.Open(t.Context(), cfg)
+				if !errors.Is(err, dal.ErrModel) || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%v, want %q", err, c.want)
+				}
+			})
+		}
+	}
+}
+
+func TestHostile_WholeRowWithoutAnID(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	g.seed(t)
+	before := g.dump(t, "a")
+	g.refusedAs(t, g.player(g.a).Model(&Item{PlayerID: "7"}).Updates(&Item{PlayerID: "7", Name: "all"}).Error, gorm.ErrMissingWhereClause)
+	g.refusedAs(t, g.player(g.a).Updates(&Item{PlayerID: "7", Name: "all"}).Error, gorm.ErrMissingWhereClause)
+	if after := g.dump(t, "a"); after != before {
+		t.Errorf("rows changed:\n%s", after)
+	}
 }
