@@ -11,7 +11,8 @@
 //	defer p.Release()
 //	ctx = quota.WithPermit(ctx, p) // a nested Admit never waits for itself
 //
-// The data access layer makes these calls; a program sets the limits.
+// The data access layer admits and charges; a program sets the limits, and may use WithPermit for what it admits by itself. dal joins nested calls to the
+// open transaction instead.
 //
 // # Rate
 //
