@@ -29,6 +29,9 @@ type Config struct {
 	MaxOpen int
 	// ConnMaxLifetime is how long a MySQL connection is used. Zero means 3 minutes.
 	ConnMaxLifetime time.Duration
+	// LockWait is how long a statement waits for another transaction's row lock, in whole seconds: MySQL's own default is 50. The error that follows is
+	// [IsRetryable] and poisons its transaction. Zero means 3s. SQLite waits 5s for a lock of another process.
+	LockWait time.Duration
 	// TenantMaxAge is how long a tenant read from the control database's registry is used before it is read again; a minute longer while the
 	// control database cannot be reached. Zero means 1s. A Registry of your own is asked at every call.
 	TenantMaxAge time.Duration
@@ -49,6 +52,9 @@ func (c Config) WithDefaults() Config {
 	if c.ConnMaxLifetime == 0 {
 		c.ConnMaxLifetime = 3 * time.Minute
 	}
+	if c.LockWait == 0 {
+		c.LockWait = 3 * time.Second
+	}
 	if c.TenantMaxAge == 0 {
 		c.TenantMaxAge = time.Second
 	}
@@ -64,6 +70,9 @@ func (c Config) Validate() error {
 	var errs []error
 	if err := c.Cluster.Validate(); err != nil {
 		errs = append(errs, err)
+	}
+	if c.LockWait < 0 {
+		errs = append(errs, errors.New("dal: Config.LockWait is negative"))
 	}
 	if c.MaxOpen < 0 {
 		errs = append(errs, errors.New("dal: Config.MaxOpen is negative"))

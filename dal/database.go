@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -85,6 +86,7 @@ func (db *database) openSQLite(ctx context.Context, e Endpoint, synchronous stri
 }
 
 func (db *database) openMySQL(ctx context.Context, e Endpoint, lifetime time.Duration, opts wire.Options) (mariaDB bool, err error) {
+	opts.Setup = []string{fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", int64(math.Ceil(db.store.cfg.LockWait.Seconds())))}
 	if db.writer, err = wire.OpenMySQL(e.MySQLConfig(), opts); err != nil {
 		return false, err
 	}
@@ -108,6 +110,7 @@ func notMigratedOr(err error, p Place) error {
 func limit(p *wire.Pool, open int, lifetime time.Duration) {
 	p.SetMaxOpenConns(open)
 	p.SetMaxIdleConns(open)
+	p.SetConnMaxIdleTime(time.Minute) // a place that is not used keeps no connections
 	p.SetConnMaxLifetime(lifetime)
 }
 
@@ -169,15 +172,14 @@ func (db *database) tenantPermit(ctx context.Context, t tenant.Tenant, write boo
 }
 
 // systemPermit admits the library's own statement, to connections that no tenant can take.
-func (db *database) systemPermit(ctx context.Context, write bool) (wire.Permit, error) {
+func (db *database) systemPermit(ctx context.Context) (wire.Permit, error) {
 	p, err := db.store.quota.SystemAdmit(ctx, db.lanes.system, systemConns, 0)
 	if err != nil {
 		return nil, err
 	}
-	if !write || db.reader == nil {
-		return p, nil
-	}
-	return db.then(ctx, p, "", db.lanes.writer, 1)
+	// On SQLite the library's writes stand in no line with the tenants': one tenant at a time holds or awaits the writing connection, so they wait for
+	// one transaction of a tenant's, whatever the length of that line.
+	return p, nil
 }
 
 // then adds a place in one of the pool's own queues, so that waiting for a connection is first come, first served and bounded, over all tenants:

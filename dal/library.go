@@ -70,7 +70,7 @@ func (l *Library) permit(ctx context.Context, write bool) (*database, wire.Permi
 		return nil, nil, err
 	}
 	if l.lane == LaneSystem {
-		permit, err := db.systemPermit(ctx, write)
+		permit, err := db.systemPermit(ctx)
 		return db, permit, err
 	}
 	id, err := tenant.FromContext(ctx)

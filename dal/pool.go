@@ -70,7 +70,7 @@ func (p *pool) permit(ctx context.Context, write bool) (wire.Permit, error) {
 		return nil, ErrClosed
 	}
 	if p.bypass != nil {
-		return p.db.systemPermit(ctx, write)
+		return p.db.systemPermit(ctx)
 	}
 	return p.db.tenantPermit(ctx, p.tenant, write)
 }
