@@ -1,6 +1,7 @@
 package saga
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,33 +29,70 @@ type decided struct {
 var errDecided = errors.New("saga: decided already")
 
 // decide runs T2 or T2' for jobs of one target and returns a verdict for each, in their order. It decides all of them in one transaction where it can;
-// one that was decided before, or whose values are refused, costs the others the transaction and not the verdict.
+// one that was decided before, or whose values are refused, costs the others the transaction and not the verdict, and a row that somebody has locked
+// costs its own tenant alone.
 func (d *Donations) decide(ctx context.Context, target dal.Place, jobs []*job) []verdict {
-	ctx, cancel := d.step(ctx)
-	defer cancel()
 	lib, err := d.store.Library(target, dal.LaneSystem)
 	if err != nil {
 		return slices.Repeat([]verdict{{err: err}}, len(jobs))
 	}
-	if len(jobs) > 1 {
-		verdicts, err := d.decideAll(ctx, lib, jobs)
-		if err == nil {
-			return verdicts
-		}
-		if !errors.Is(err, errDecided) && !badData(err) {
-			return slices.Repeat([]verdict{{err: err}}, len(jobs))
-		}
-	}
 	verdicts := make([]verdict, len(jobs))
-	for i, j := range jobs {
-		verdicts[i] = d.decideOne(ctx, lib, j)
+	all := make([]int, len(jobs))
+	for i := range all {
+		all[i] = i
+	}
+	if d.decideSome(ctx, lib, jobs, all, verdicts, once) {
+		return verdicts
+	}
+	// Somebody holds a row: the tenants go apart, so that only the one whose row it is waits for it.
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(jobs[a].tenant, jobs[b].tenant) })
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && jobs[all[n]].tenant == jobs[all[0]].tenant {
+			n++
+		}
+		d.decideSome(ctx, lib, jobs, all[:n], verdicts, d.again)
+		all = all[n:]
 	}
 	return verdicts
 }
 
+// once runs a transaction without trying it again.
+func once(_ context.Context, fn func() error) error { return fn() }
+
+// decideSome decides the jobs of the given indexes in a step of their own. It reports false, with errors as verdicts, when they should be tried apart:
+// several of them waited in vain for a lock, or lost one.
+func (d *Donations) decideSome(ctx context.Context, lib *dal.Library, jobs []*job, which []int, verdicts []verdict, run func(context.Context, func() error) error) bool {
+	ctx, cancel := d.step(ctx)
+	defer cancel()
+	some := make([]*job, len(which))
+	for k, i := range which {
+		some[k] = jobs[i]
+	}
+	if len(some) > 1 {
+		got, err := d.decideAll(ctx, lib, some, run)
+		if err == nil {
+			for k, i := range which {
+				verdicts[i] = got[k]
+			}
+			return true
+		}
+		if !errors.Is(err, errDecided) && !badData(err) {
+			for _, i := range which {
+				verdicts[i] = verdict{err: err}
+			}
+			return !lost(err) && !errors.Is(err, context.DeadlineExceeded)
+		}
+	}
+	for k, i := range which {
+		verdicts[i] = d.decideOne(ctx, lib, some[k])
+	}
+	return true
+}
+
 // decideOne decides one job, or reads what was decided about it.
 func (d *Donations) decideOne(ctx context.Context, lib *dal.Library, j *job) verdict {
-	verdicts, err := d.decideAll(ctx, lib, []*job{j})
+	verdicts, err := d.decideAll(ctx, lib, []*job{j}, d.again)
 	switch {
 	case err == nil:
 		return verdicts[0]
@@ -67,8 +105,8 @@ func (d *Donations) decideOne(ctx context.Context, lib *dal.Library, j *job) ver
 }
 
 // decideAll decides every job in one transaction, or none.
-func (d *Donations) decideAll(ctx context.Context, lib *dal.Library, jobs []*job) (verdicts []verdict, err error) {
-	err = d.again(ctx, func() error {
+func (d *Donations) decideAll(ctx context.Context, lib *dal.Library, jobs []*job, run func(context.Context, func() error) error) (verdicts []verdict, err error) {
+	err = run(ctx, func() error {
 		verdicts = make([]verdict, len(jobs))
 		return lib.Tx(system(ctx, "decide donations"), func(tx *dal.LibraryTx) error { return d.decideIn(ctx, tx, jobs, verdicts) })
 	})

@@ -87,7 +87,8 @@ func (r *relay) round(p dal.Place) (found int, err error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
-		if !more || wire.IsConnection(err) || wire.IsTimeout(err) || context.Cause(r.ctx) != nil {
+		// A row that somebody has locked is one tenant's; a database that is away is everybody's.
+		if !more || wire.IsConnection(err) || errors.Is(err, context.DeadlineExceeded) && !lost(err) || context.Cause(r.ctx) != nil {
 			break
 		}
 	}

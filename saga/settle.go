@@ -65,7 +65,7 @@ func (d *Donations) finish(ctx context.Context, source dal.Place, done []decided
 	}
 	var t tally
 	var errs []error
-	var settle, postpone []decided
+	var settle, refund, postpone []decided
 	for _, dj := range done {
 		switch {
 		case dj.poison != "":
@@ -78,11 +78,25 @@ func (d *Donations) finish(ctx context.Context, source dal.Place, done []decided
 		case dj.outcome == Applied:
 			settle = append(settle, dj)
 		default:
-			errs = append(errs, d.refund(ctx, lib, source, dj, &t))
+			refund = append(refund, dj)
 		}
 	}
 	for _, g := range grouped(settle, func(*job) time.Duration { return 0 }) {
 		errs = append(errs, d.settle(ctx, lib, source, g, &t))
+	}
+	blocked := map[tenant.ID]error{} // whoever's row is locked waits alone
+	for _, dj := range refund {
+		if err := blocked[dj.job.tenant]; err != nil {
+			dj.err = err
+			postpone = append(postpone, dj)
+			continue
+		}
+		if err := d.refund(ctx, lib, source, dj, &t); err != nil {
+			errs = append(errs, err)
+			if lost(err) || errors.Is(err, context.DeadlineExceeded) {
+				blocked[dj.job.tenant] = err
+			}
+		}
 	}
 	pause := func(j *job) time.Duration { return backoff(d.cfg.RetryMin, d.cfg.RetryMax, j.attempts) }
 	for _, g := range grouped(postpone, pause) {
