@@ -77,7 +77,7 @@ func (g *ids) keep(ctx context.Context) error {
 	if g.control == nil {
 		return nil
 	}
-	left, wait := g.left()
+	left, _ := g.left()
 	if left > leaseTTL/2 {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (g *ids) keep(ctx context.Context) error {
 		}
 	}
 	defer func() { <-g.turn }()
-	if left, wait = g.left(); left > leaseTTL/2 || valid && wait {
+	if left, wait := g.left(); left > leaseTTL/2 || valid && wait {
 		return nil
 	}
 	err := g.renew(ctx)
