@@ -165,11 +165,11 @@ func (w *work) patient(ctx context.Context, l trace.Line, do func() error) error
 	}
 }
 
-// passing reports an error that time may mend: a shard that is away or busy, a limit of the tenant, a commit whose answer was lost. A transaction that was
-// poisoned wraps what poisoned it.
+// passing reports an error that time may mend: a shard that is away or busy, a limit of the tenant, a transaction that was poisoned, a commit whose answer
+// was lost.
 func passing(err error) bool {
 	return dal.SafeToRetry(err) || dal.IsConnection(err) || dal.IsRetryable(err) || dal.IsTimeout(err) || dal.IsQuota(err) ||
-		errors.Is(err, dal.ErrOutcomeUnknown) || errors.Is(err, saga.ErrUnknownOutcome) || errors.Is(err, saga.ErrContended)
+		errors.Is(err, dal.ErrPoisoned) || errors.Is(err, dal.ErrOutcomeUnknown) || errors.Is(err, saga.ErrUnknownOutcome) || errors.Is(err, saga.ErrContended)
 }
 
 // await waits until no donation is open, or those that are open are quarantined, which only an operator ends: it names some of them. It gives up when

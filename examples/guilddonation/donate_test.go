@@ -25,22 +25,22 @@ func TestPatient_TriesAgainWhatTimeMayMendAndNothingElse(t *testing.T) {
 		err  error
 		pass bool
 	}{
-		"broken connection":  {driver.ErrBadConn, true},
-		"deadlock":           {&mysql.MySQLError{Number: 1213}, true},
-		"time-out":           {context.DeadlineExceeded, true},
-		"quota":              {quota.ErrQuotaExceeded, true},
-		"broken commit":      {dal.ErrOutcomeUnknown, true},
-		"unknown outcome":    {&saga.UnknownOutcomeError{Err: errors.New("away")}, true},
-		"contended":          {&saga.ContendedError{Err: errors.New("busy")}, true},
-		"poisoned by a lock": {fmt.Errorf("%w: %w", errors.New("poisoned"), &mysql.MySQLError{Number: 1205}), true},
-		"overflow":           {&saga.OverflowError{}, false},
-		"conflict":           {&saga.ConflictError{}, false},
-		"field":              {&saga.FieldError{Err: errors.New("empty")}, false},
-		"no table":           {&mysql.MySQLError{Number: 1146}, false},
-		"suspended":          {tenant.ErrSuspended, false},
-		"closed":             {saga.ErrClosed, false},
-		"undeclared":         {dal.ErrUndeclared, false},
-		"anything":           {errors.New("no space left"), false},
+		"broken connection": {driver.ErrBadConn, true},
+		"deadlock":          {&mysql.MySQLError{Number: 1213}, true},
+		"time-out":          {context.DeadlineExceeded, true},
+		"quota":             {quota.ErrQuotaExceeded, true},
+		"broken commit":     {dal.ErrOutcomeUnknown, true},
+		"unknown outcome":   {&saga.UnknownOutcomeError{Err: errors.New("away")}, true},
+		"contended":         {&saga.ContendedError{Err: errors.New("busy")}, true},
+		"poisoned":          {fmt.Errorf("%w: %w", dal.ErrPoisoned, errors.New("half done")), true},
+		"overflow":          {&saga.OverflowError{}, false},
+		"conflict":          {&saga.ConflictError{}, false},
+		"field":             {&saga.FieldError{Err: errors.New("empty")}, false},
+		"no table":          {&mysql.MySQLError{Number: 1146}, false},
+		"suspended":         {tenant.ErrSuspended, false},
+		"closed":            {saga.ErrClosed, false},
+		"undeclared":        {dal.ErrUndeclared, false},
+		"anything":          {errors.New("no space left"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -543,7 +543,7 @@ func TestKill9_SQLite(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	file, expected := generated(t, seed, trace.Workload{Donations: 8000, Grants: 4000})
+	file, expected := generated(t, seed, trace.Workload{Donations: 2500, Grants: 1200})
 	tr, err := trace.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
