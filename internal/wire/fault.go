@@ -48,6 +48,10 @@ func IsDeadlock(err error) bool {
 
 // IsConnection reports a connection that broke or could not be made: whether the statement ran is not known, unless the error is a [ConnectError].
 func IsConnection(err error) bool {
+	switch Code(err) {
+	case 1053, 1927: // shutdown in progress, connection killed
+		return true
+	}
 	var ce *ConnectError
 	return errors.As(err, &ce) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || isNet(err)
 }
