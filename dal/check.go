@@ -43,6 +43,7 @@ type (
 		Columns map[string]column
 		Indexes []index
 		Keys    []foreignKey
+		Engine  string   // MySQL
 		Rolls   []string // what rolls a whole transaction back on a broken constraint (SQLite)
 	}
 )
@@ -107,6 +108,9 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 		if _, ok := s.Columns[f.DBName]; f.DBName != "" && !f.IgnoreMigration && !ok {
 			bad("migrate the table or drop the field", "it has no column %q", f.DBName)
 		}
+	}
+	if s.Engine != "" && !strings.EqualFold(s.Engine, "InnoDB") {
+		bad("ENGINE=InnoDB", "its engine is %s, which has no transactions", s.Engine)
 	}
 	for _, what := range s.Rolls {
 		bad("ON CONFLICT ABORT, RAISE(ABORT)", "%s ends the whole transaction on a broken constraint: what follows would commit by itself", what)
@@ -268,6 +272,7 @@ var (
 	sqliteKeys     = wire.RegisterSystem("dal/sqlite foreign keys", "SELECT id, \"table\", \"from\", COALESCE(\"to\", \"from\") FROM pragma_foreign_key_list(?) ORDER BY id, seq", wire.Schema)
 
 	mysqlColumns = wire.RegisterSystem("dal/mysql columns", "SELECT column_name, data_type, COALESCE(character_maximum_length, 0), is_nullable, COALESCE(collation_name, ''), extra FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?", wire.Schema)
+	mysqlTable   = wire.RegisterSystem("dal/mysql table", "SELECT COALESCE(engine, '') FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", wire.Schema)
 	mysqlIndexes = wire.RegisterSystem("dal/mysql indexes", "SELECT index_name, non_unique, COALESCE(column_name, ''), sub_part IS NOT NULL FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? ORDER BY index_name, seq_in_index", wire.Schema)
 	mysqlKeys    = wire.RegisterSystem("dal/mysql foreign keys", "SELECT constraint_name, referenced_table_name, column_name, referenced_column_name FROM information_schema.key_column_usage WHERE table_schema = DATABASE() AND table_name = ? AND referenced_table_name IS NOT NULL ORDER BY constraint_name, ordinal_position", wire.Schema)
 )
@@ -408,6 +413,9 @@ func (db *database) inspectMySQL(ctx context.Context, name string) (shape, error
 		return nil
 	})
 	if err != nil || len(s.Columns) == 0 {
+		return s, err
+	}
+	if err := db.each(ctx, mysqlTable, name, func(rows *sql.Rows) error { return rows.Scan(&s.Engine) }); err != nil {
 		return s, err
 	}
 	err = db.each(ctx, mysqlIndexes, name, func(rows *sql.Rows) error {

@@ -1,8 +1,9 @@
 // Package dal is the data access layer: gorm bound to one tenant, in the place that owns a key.
 //
 //	store, err := dal.Open(ctx, dal.Config{
-//		Cluster: dal.SQLiteCluster(dir, 3),
-//		Tables:  []dal.Table{dal.Tenant[Item]("player", "player_id")},
+//		Cluster:  dal.SQLiteCluster(dir, 3), // made by schema.Up
+//		Registry: registry,                  // nil: the tenants that schema.Up wrote down
+//		Tables:   []dal.Table{dal.Tenant[Item]("player", "player_id")},
 //	})
 //	ctx = tenant.NewContext(ctx, "acme")
 //	err = store.On(ctx, dal.Key("player", "7")).Where("qty > ?", 0).Find(&items).Error

@@ -106,7 +106,7 @@ func (e *UndeclaredError) Error() string {
 // Is reports that every UndeclaredError is an [ErrUndeclared].
 func (e *UndeclaredError) Is(target error) bool { return target == ErrUndeclared }
 
-// ErrTenantMismatch reports a context, row or condition of another tenant than the handle's. Nothing was sent. Possibly wrapped.
+// ErrTenantMismatch reports a context or row of another tenant than the handle's. Nothing was sent. Possibly wrapped.
 var ErrTenantMismatch = errors.New("dal: another tenant than the handle's")
 
 // MismatchError names both tenants. It is [ErrTenantMismatch].

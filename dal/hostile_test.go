@@ -617,6 +617,7 @@ func TestHostile_KeysOfAnotherKind(t *testing.T) {
 			"CREATE TABLE IF NOT EXISTS heros (tenant_id TEXT NOT NULL, id INTEGER NOT NULL, player_id INTEGER NOT NULL, " + rest + "PRIMARY KEY (tenant_id, id))", "would be one row",
 		},
 		"prefix key":           {"CREATE TABLE IF NOT EXISTS heros (" + owner + "id BIGINT NOT NULL, player_id VARBINARY(255) NOT NULL, " + rest + "PRIMARY KEY (tenant_id, id), UNIQUE KEY u (tenant_id, player_id(2)))", "", "only the beginning"},
+		"no transactions":      {"CREATE TABLE IF NOT EXISTS heros (" + owner + "id BIGINT NOT NULL, player_id VARBINARY(255) NOT NULL, " + rest + "PRIMARY KEY (tenant_id, id)) ENGINE=MyISAM", "", "has no transactions"},
 		"rollback on conflict": {"", "CREATE TABLE IF NOT EXISTS heros (tenant_id TEXT NOT NULL, id INTEGER NOT NULL, player_id TEXT NOT NULL, " + rest + "PRIMARY KEY (tenant_id, id) ON CONFLICT ROLLBACK)", "ends the whole transaction"},
 	} {
 		for kind, cluster := range clusters() {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -322,6 +323,34 @@ func (g growing) Tenant(ctx context.Context, id tenant.ID) (tenant.Tenant, error
 func withStatus(t tenant.Tenant) tenant.Tenant {
 	t.Status = tenant.Active
 	return t
+}
+
+func TestPlaces_MariaDB_TimedOutWriteIsATimeout(t *testing.T) {
+	t.Parallel()
+	cfg := dal.Config{Cluster: clusters()["mariadb"](t), Registry: threeModels(t), Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}}
+	store := openHeroes(t, cfg)
+	ctx := tenant.NewContext(t.Context(), "shared-a")
+	key := dal.Key("player", "p1")
+	if err := store.On(ctx, key).Create(&Hero{Model: dal.Model{ID: 1}, PlayerID: "p1"}).Error; err != nil {
+		t.Fatal(err)
+	}
+	err := store.Transaction(ctx, key, func(_ context.Context, tx *gorm.DB) error {
+		if err := tx.Model(&Hero{}).Where("id = 1").Update("gold", 1).Error; err != nil {
+			return err
+		}
+		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		if err := store.On(short, key).Model(&Hero{}).Where("id = 1").Update("gold", 2).Error; !dal.IsTimeout(err) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a write that waits for the row: %v", err)
+		}
+		if err := store.On(ctx, key).Model(&Hero{}).Where("id = 1").Update("gold", 3).Error; !dal.IsRetryable(err) { // LockWait
+			t.Errorf("a write that waits longer than LockWait: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestPlaces_MariaDB_DeadlockPoisons(t *testing.T) {

@@ -281,7 +281,10 @@ func (t *txPool) Rollback() error {
 	if t.owned {
 		return errOwned()
 	}
-	return t.tx.Rollback()
+	if err := t.tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil // its context ended it: gorm would put this error in front of the one that says so
 }
 
 // commit commits, or rolls back what must not be committed.

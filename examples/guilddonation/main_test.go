@@ -337,6 +337,7 @@ func TestUsage_ExitTwoAndNothingWritten(t *testing.T) {
 		"dir with urls":   {[]string{"-shards", "mysql://u@127.0.0.1:3306/d", "-dir", dir}, "dir"},
 		"password in url": {[]string{"-shards", "mysql://u:hunter2@127.0.0.1:3306/d"}, "password"},
 		"unknown flag":    {[]string{"-nope"}, "flag"},
+		"report on trace": {[]string{"-trace", bad, "-report", bad, "-dir", dir}, "report"},
 		"bad report":      {[]string{"-report", filepath.Join(dir, "no", "such", "r.json"), "-dir", dir}, "report"},
 	} {
 		code, _, stderr := program(t, c.args...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/tenantdal/tenantdal/dal"
@@ -151,6 +152,11 @@ func input(args []string, stderr io.Writer) (options.Options, *trace.Trace, erro
 	}
 	if opts.Trace == "" {
 		return opts, trace.Generate(workloadSeed, trace.Workload{Donations: 5000, Grants: 2500}), nil
+	}
+	if one, err := os.Stat(opts.Trace); err == nil && opts.Report != "" {
+		if other, err := os.Stat(opts.Report); err == nil && os.SameFile(one, other) {
+			return opts, nil, &options.UsageError{Flag: "report", Reason: "it is the trace itself"}
+		}
 	}
 	tr, err := trace.ReadFile(opts.Trace)
 	if err != nil {
