@@ -241,6 +241,7 @@ func TestPeekTenant(t *testing.T) {
 		goodEnvelope:                  "a",
 		goodEnvelope[:13]:             "a", // the head alone
 		" { \"tenant\" :\n\"a-b\" , ": "a-b",
+
 		`{"tenant":"` + strings.Repeat("z", 63) + `"`: tenant.ID(strings.Repeat("z", 63)),
 	} {
 		if got, err := tenant.PeekTenant([]byte(in)); err != nil || got != want {
