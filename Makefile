@@ -3,6 +3,7 @@
 GO        ?= go
 FUZZTIME  ?= 30s
 DEMO_ARGS ?=
+BENCH_ARGS ?=
 
 # Tools are pinned here and built by `go run` from the module proxy, so that go.mod holds what the library needs and no more.
 # The first run builds the linter (about 80 s on two cores, downloads included); after that Go's build cache has it.
@@ -15,12 +16,12 @@ COMPILER_PACKAGES := gcc libc6-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help test test-long test-deps vet lint fmt fuzz demo
+.PHONY: help test test-long test-deps vet lint fmt fuzz demo bench bench-test
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: test-deps vet lint ## Everything that CI checks: vet, lint, all tests with the race detector and real MariaDB servers
+test: test-deps vet lint bench-test ## Everything that CI checks: vet, lint, all tests with the race detector and real MariaDB servers
 	TENANTDAL_REQUIRE_MARIADB=1 $(GO) test -race -count=1 -timeout 25m ./...
 
 test-long: test-deps ## All tests without the race detector, the long ones that are left out under it included
@@ -74,3 +75,9 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s) each
 
 demo: ## Run the donation example; DEMO_ARGS="-shards mariadb:3" for real servers
 	$(GO) run ./examples/guilddonation $(DEMO_ARGS)
+
+bench: ## Print what the layer costs beside plain gorm and its peers; BENCH_ARGS="-case First" for one case
+	cd bench && $(GO) run ./cmd/layer $(BENCH_ARGS)
+
+bench-test: ## Vet the benchmarks' own module and run each of them once
+	cd bench && $(GO) vet ./... && $(GO) test -count=1 -timeout 5m ./...
