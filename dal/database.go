@@ -145,9 +145,7 @@ func gormConfig(log *slog.Logger) *gorm.Config {
 		NamingStrategy:       naming,
 		DisableAutomaticPing: true,
 		NowFunc:              func() time.Time { return time.Now().UTC().Round(time.Microsecond) },
-		Logger: logger.NewSlogLogger(log, logger.Config{
-			SlowThreshold: 200 * time.Millisecond, LogLevel: logger.Warn, IgnoreRecordNotFoundError: true, ParameterizedQueries: true,
-		}),
+		Logger:               &gormLogger{log, logger.Warn},
 	}
 }
 
