@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -27,14 +26,14 @@ const dropLimit = 10 * time.Second
 
 // RequireMariaDB skips the test, with the reason, where [FindMariaDB] finds no server. With [RequireMariaDBEnv] set it fails
 // the test instead, so that a run which must cover the database cannot pass without it.
-func RequireMariaDB(tb testing.TB) {
+func RequireMariaDB(tb TB) {
 	tb.Helper()
 	_, err := FindMariaDB()
 	skipOrFail(tb, err)
 }
 
 // skipOrFail ends the test because of err, in the way that the environment asks for; it does nothing if err is nil.
-func skipOrFail(tb testing.TB, err error) {
+func skipOrFail(tb TB, err error) {
 	tb.Helper()
 	switch value := os.Getenv(RequireMariaDBEnv); {
 	case err == nil:
@@ -51,7 +50,7 @@ func skipOrFail(tb testing.TB, err error) {
 //
 // len(result) == n. It calls [RequireMariaDB], and fails the test when a server does not come up. It must run on the goroutine
 // of the test.
-func NewMariaDBCluster(tb testing.TB, n int) []*MariaDB {
+func NewMariaDBCluster(tb TB, n int) []*MariaDB {
 	tb.Helper()
 	RequireMariaDB(tb)
 	c, err := newCluster(tb.TempDir())
@@ -83,7 +82,7 @@ var (
 //
 // len(result) == n; calls return the same servers in the same order. It calls [RequireMariaDB], and fails the test when a
 // server does not come up. It must run on the goroutine of the test.
-func SharedMariaDB(tb testing.TB, n int) []*MariaDB {
+func SharedMariaDB(tb TB, n int) []*MariaDB {
 	tb.Helper()
 	if !canReap {
 		return NewMariaDBCluster(tb, n)
@@ -121,7 +120,7 @@ func StopSharedMariaDB() error {
 // NewDatabase makes an empty database with a random name on the server, and returns a driver configuration for it that the
 // caller may change. The database is dropped when the test is over, which fails the test if a connection still holds a lock
 // there after 10 s. Nothing is dropped from a server that is down by then.
-func NewDatabase(tb testing.TB, m *MariaDB) *mysql.Config {
+func NewDatabase(tb TB, m *MariaDB) *mysql.Config {
 	tb.Helper()
 	name := "t_" + rand.Text()
 	if err := execSQL(m.MySQLConfig(), "CREATE DATABASE `"+name+"`"); err != nil {

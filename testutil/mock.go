@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/DATA-DOG/go-sqlmock"
 
@@ -75,7 +74,7 @@ type MockStore struct {
 	// Store is the store under the code that is tested.
 	Store *dal.Store
 
-	tb  testing.TB
+	tb  TB
 	log mockLog
 
 	mu     sync.Mutex // guards mocks and closed
@@ -96,13 +95,13 @@ var mocks atomic.Int64
 
 // NewMockStore returns a store of these tables over mocked shards, s1 and s2 when none are named, on which every well-formed tenant is known. It
 // fails the test when the tables cannot be declared so.
-func NewMockStore(tb testing.TB, tables []dal.Table, shards ...shardrouter.ShardID) *MockStore {
+func NewMockStore(tb TB, tables []dal.Table, shards ...shardrouter.ShardID) *MockStore {
 	tb.Helper()
 	return NewMockStoreWith(tb, MockConfig{Config: dal.Config{Tables: tables}, Shards: shards})
 }
 
 // NewMockStoreWith is [NewMockStore] with a configuration: named tenants, their limits, quotas, a logger.
-func NewMockStoreWith(tb testing.TB, cfg MockConfig) *MockStore {
+func NewMockStoreWith(tb TB, cfg MockConfig) *MockStore {
 	tb.Helper()
 	m := &MockStore{tb: tb, mocks: map[dal.Place]*mock{}}
 	tb.Cleanup(m.finish)

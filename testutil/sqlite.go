@@ -3,7 +3,6 @@ package testutil
 import (
 	"context"
 	"errors"
-	"testing"
 
 	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/migrations/schema"
@@ -17,7 +16,7 @@ import (
 // Cleanup registered later.
 //
 // It fails the test when the schema cannot be made. It must run on the goroutine of the test.
-func NewSQLiteCluster(tb testing.TB, cfg dal.Config, sets ...schema.Set) dal.Config {
+func NewSQLiteCluster(tb TB, cfg dal.Config, sets ...schema.Set) dal.Config {
 	tb.Helper()
 	if cfg.Cluster.Dialect == "" && len(cfg.Cluster.Shards) == 0 {
 		cfg.Cluster.Shards = dal.SQLiteCluster("", 2).Shards
@@ -43,7 +42,7 @@ func NewSQLiteCluster(tb testing.TB, cfg dal.Config, sets ...schema.Set) dal.Con
 //	store := testutil.NewSQLiteStore(t, dal.Config{Tables: tables, Registry: registry}, schema.Saga(), schema.Set{Name: "game", FS: files})
 //
 // It fails the test when the store cannot be opened. It must run on the goroutine of the test.
-func NewSQLiteStore(tb testing.TB, cfg dal.Config, sets ...schema.Set) *dal.Store {
+func NewSQLiteStore(tb TB, cfg dal.Config, sets ...schema.Set) *dal.Store {
 	tb.Helper()
 	cfg = NewSQLiteCluster(tb, cfg, sets...)
 	store, err := dal.Open(tb.Context(), cfg)
