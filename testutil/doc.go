@@ -18,6 +18,17 @@
 //
 //	store := testutil.NewSQLiteStore(t, dal.Config{Tables: tables}, schema.Set{Name: "game", FS: files})
 //
+// # A shadow run
+//
+// [RunShadow] calls every method of a repository beside canary rows of another tenant with equal keys, and fails with the method, the statement and the
+// canary when anything of the other tenant shows or changes.
+//
+//	testutil.RunShadow(t, testutil.Shadow[*Inventory]{
+//		Config: dal.Config{Tables: tables},
+//		Sets:   []schema.Set{{Name: "game", FS: files}},
+//		New:    func(w testutil.ShadowWorld) (*Inventory, error) { return NewInventory(w.Store) },
+//	})
+//
 // # MariaDB servers
 //
 // Locks, isolation levels, deadlocks and time-outs are only worth testing on a real server. [StartMariaDB] starts an installed
