@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/tenantdal/tenantdal/internal/wire"
@@ -27,6 +28,13 @@ type Config struct {
 	// MaxOpen is the largest number of connections to one place that tenants can take together; the library has 4 more for itself. A tenant's
 	// permits never exceed it. Zero means 16. On SQLite it counts readers; there is one writer.
 	MaxOpen int
+	// MaxOwnPlaces is the largest number of places that belong to one tenant each (a schema or a database of its own) that are open at a time, over all
+	// servers. They are opened when they are used; the one that was not used for longest makes room. One in use is never closed: a call that finds all of
+	// them in use waits up to Quota.MaxWait, then gets [ErrPlacesBusy]. Each costs at most MaxOpen + 4 connections. Zero means 128.
+	MaxOwnPlaces int
+	// ServerConns is how many connections one server grants this process. A configuration whose shared places and control database alone could ask one
+	// server for more (MaxOpen + 4 for each shard on it, 4 for the control database) is refused. Zero: not checked. SQLite has no server.
+	ServerConns int
 	// ConnMaxLifetime is how long a MySQL connection is used. Zero means 3 minutes.
 	ConnMaxLifetime time.Duration
 	// LockWait is how long a statement waits for another transaction's row lock, in whole seconds: MySQL's own default is 50. The error that follows is
@@ -48,6 +56,9 @@ type Config struct {
 func (c Config) WithDefaults() Config {
 	if c.MaxOpen == 0 {
 		c.MaxOpen = 16
+	}
+	if c.MaxOwnPlaces == 0 {
+		c.MaxOwnPlaces = 128
 	}
 	if c.ConnMaxLifetime == 0 {
 		c.ConnMaxLifetime = 3 * time.Minute
@@ -77,6 +88,13 @@ func (c Config) Validate() error {
 	if c.MaxOpen < 0 {
 		errs = append(errs, errors.New("dal: Config.MaxOpen is negative"))
 	}
+	if c.MaxOwnPlaces < 0 {
+		errs = append(errs, errors.New("dal: Config.MaxOwnPlaces is negative"))
+	}
+	if c.ServerConns < 0 {
+		errs = append(errs, errors.New("dal: Config.ServerConns is negative"))
+	}
+	errs = append(errs, c.checkServers()...)
 	if c.NodeID < 0 || c.NodeID > maxNode {
 		errs = append(errs, fmt.Errorf("dal: Config.NodeID %d is not in 0..%d", c.NodeID, maxNode))
 	}
@@ -87,6 +105,31 @@ func (c Config) Validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// checkServers compares what the shared places can ask of each server with what it grants.
+func (c Config) checkServers() (errs []error) {
+	if c.ServerConns <= 0 || c.Cluster.Dialect == SQLite {
+		return nil
+	}
+	full := c.WithDefaults()
+	want := map[string]int{}
+	var servers []string
+	for i, e := range c.Cluster.Shards {
+		at := e.Network + " " + e.Address
+		want[at] += full.MaxOpen + systemConns
+		if i == 0 {
+			want[at] += controlConns
+		}
+		servers = append(servers, at)
+	}
+	slices.Sort(servers)
+	for _, at := range slices.Compact(servers) {
+		if want[at] > c.ServerConns {
+			errs = append(errs, fmt.Errorf("dal: Config.ServerConns is %d, and the shared places on server %s can ask it for %d connections: lower MaxOpen, or use more servers", c.ServerConns, at, want[at]))
+		}
+	}
+	return errs
 }
 
 // Keyspaces returns the keyspaces of the declared tables, sorted by name, each once.

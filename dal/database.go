@@ -21,7 +21,8 @@ import (
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
-// database is one physical database: its pools and its one *gorm.DB. It is immutable once opened.
+// database is one physical database: its pools and its one *gorm.DB. It is immutable once opened: the place of one tenant that was
+// closed and is opened again is another database.
 type database struct {
 	store   *Store
 	place   Place
@@ -31,10 +32,14 @@ type database struct {
 	reader  *wire.Pool // SQLite alone
 	maxOpen int        // connections that tenants can take; systemConns more are the library's
 	lanes   lanes
+	seat    *seat // what keeps the place of one tenant open; nil for a shared place
 }
 
 // systemConns is how many connections of each place are the library's own: a tenant at its limit never stops its own refunds.
 const systemConns = 4
+
+// controlConns is how many connections the control database gets.
+const controlConns = 4
 
 // lanes names the queues of a place in quota.
 type lanes struct{ pool, writer, system string }

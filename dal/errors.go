@@ -3,6 +3,7 @@ package dal
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -199,6 +200,30 @@ var (
 	ErrNested = errors.New("dal: refused inside a transaction")
 )
 
+// ErrPlacesBusy reports that as many places of single tenants as may be open at a time are all in use. Nothing was sent. Possibly wrapped; see
+// [PlacesBusyError].
+var ErrPlacesBusy = errors.New("dal: too many tenants' own places in use")
+
+// PlacesBusyError names the place that found no room. It is [ErrPlacesBusy], and [SafeToRetry].
+type PlacesBusyError struct {
+	Place  Place
+	Max    int           // Config.MaxOwnPlaces
+	Waited time.Duration // zero: the line was full
+}
+
+// Error names the place and the limit.
+func (e *PlacesBusyError) Error() string {
+	why := "the line for one is full"
+	if e.Waited > 0 {
+		why = fmt.Sprintf("none became free in %v", e.Waited)
+	}
+	return fmt.Sprintf("dal: place %s is not open, and the %d tenants' own places that may be open at a time are all in use: %s; raise Config.MaxOwnPlaces, or spread the tenants over more processes",
+		e.Place, e.Max, why)
+}
+
+// Is reports that every PlacesBusyError is an [ErrPlacesBusy].
+func (e *PlacesBusyError) Is(target error) bool { return target == ErrPlacesBusy }
+
 // IsRetryable reports an error after which the whole transaction may be run again: deadlock, lock wait, row changed since read, busy. Nothing of it
 // was kept.
 func IsRetryable(err error) bool { return wire.IsDeadlock(err) }
@@ -225,7 +250,7 @@ func SafeToRetry(err error) bool {
 		return false
 	}
 	var connect *wire.ConnectError
-	return errors.As(err, &connect) || errors.Is(err, quota.ErrQuotaExceeded)
+	return errors.As(err, &connect) || errors.Is(err, quota.ErrQuotaExceeded) || errors.Is(err, ErrPlacesBusy)
 }
 
 // ErrIdentity reports a database that is another place's. Possibly wrapped; see [IdentityError].

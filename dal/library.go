@@ -70,8 +70,7 @@ func (l *Library) permit(ctx context.Context, write bool) (*database, wire.Permi
 		return nil, nil, err
 	}
 	if l.lane == LaneSystem {
-		permit, err := db.systemPermit(ctx)
-		return db, permit, err
+		return db.enter(ctx, func(ctx context.Context, db *database) (wire.Permit, error) { return db.systemPermit(ctx) })
 	}
 	id, err := tenant.FromContext(ctx)
 	if err != nil {
@@ -81,8 +80,7 @@ func (l *Library) permit(ctx context.Context, write bool) (*database, wire.Permi
 	if err != nil {
 		return nil, nil, err
 	}
-	permit, err := db.tenantPermit(ctx, t, write)
-	return db, permit, err
+	return db.enter(ctx, func(ctx context.Context, db *database) (wire.Permit, error) { return db.tenantPermit(ctx, t, write) })
 }
 
 // Exec runs a constant by itself; the server commits it.

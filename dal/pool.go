@@ -51,12 +51,12 @@ func (p *pool) admit(ctx context.Context, op, text string, write bool) (context.
 		return ctx, nil, nil, &wire.UnmarkedError{Shard: string(p.db.place.Shard), Op: op, Why: "the context's mark is in use"}
 	}
 	write = write || m.Write
-	permit, err := p.permit(ctx, write)
+	db, permit, err := p.enter(ctx, write)
 	if err != nil {
 		return ctx, nil, nil, err
 	}
 	m.Permit = permit
-	return ctx, m, p.db.sql(write), nil
+	return ctx, m, db.sql(write), nil
 }
 
 // ended spends the mark of a statement that was sent, and drops the call's hold on the permit; the connection keeps its own.
@@ -65,14 +65,17 @@ func ended(m *wire.Mark) {
 	m.Permit.Release()
 }
 
-func (p *pool) permit(ctx context.Context, write bool) (wire.Permit, error) {
-	if p.store.shut() {
-		return nil, ErrClosed
+// enter takes a permit for a statement or a transaction. Until its last reference goes, the database stays open.
+func (b *binding) enter(ctx context.Context, write bool) (*database, wire.Permit, error) {
+	if b.store.shut() {
+		return nil, nil, ErrClosed
 	}
-	if p.bypass != nil {
-		return p.db.systemPermit(ctx)
-	}
-	return p.db.tenantPermit(ctx, p.tenant, write)
+	return b.db.enter(ctx, func(ctx context.Context, db *database) (wire.Permit, error) {
+		if b.bypass != nil {
+			return db.systemPermit(ctx)
+		}
+		return db.tenantPermit(ctx, b.tenant, write)
+	})
 }
 
 // PrepareContext is refused: a prepared statement would be shared by every tenant of the place.
@@ -129,12 +132,12 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 	if err := p.matches(ctx); err != nil {
 		return nil, err
 	}
-	permit, err := p.permit(ctx, true)
+	db, permit, err := p.enter(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	defer permit.Release()
-	inner, err := p.db.sql(true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
+	inner, err := db.sql(true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
 	if err != nil {
 		return nil, err
 	}

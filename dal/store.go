@@ -38,11 +38,12 @@ type Store struct {
 	ids      *ids
 
 	topology atomic.Pointer[shardrouter.Topology]
-	places   sync.Map // Place -> *database
+	places   sync.Map   // Place -> *database, of the shared places
+	own      *ownPlaces // of the places that belong to one tenant each
 	open     func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
+	nowhere  func() *gorm.DB // what refused handles are sessions of
 
-	owners sync.Map  // Place -> tenant.ID: whose place it is, as far as it was looked up
-	boot   *versions // what places are compared with while the store is opened; nil afterwards
+	owners sync.Map // Place -> tenant.ID: whose place it is, as far as it was looked up
 
 	opening    singleflight.Group // one opener a place
 	refreshing singleflight.Group // one reader of the topology
@@ -54,10 +55,11 @@ type Store struct {
 	openers sync.WaitGroup
 }
 
-// Open connects to every place, compares the declared tables with each database, and returns the store. It never changes a schema. A place that is one
-// tenant's own and is not fit does not stop the others: it is logged, and that tenant is refused with the same error until it is mended.
+// Open connects to every shared place, compares the declared tables with each database, and returns the store. It never changes a schema. A place that is
+// one tenant's own is opened and compared when it is first used: one that is not fit stops nobody else, and its tenant is refused with the error until it
+// is mended.
 //
-// For the shared places it returns [ErrNotMigrated] where schema.Up has not run, one joined error of [*ModelError] for every table that cannot be kept apart by tenant,
+// It returns [ErrNotMigrated] where schema.Up has not run, one joined error of [*ModelError] for every table that cannot be kept apart by tenant,
 // and the driver's error inside a connect error that names the shard for a database that cannot be reached.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
@@ -93,10 +95,16 @@ func newStore(cfg Config) (*Store, error) {
 	log := slog.New(tenant.NewLogHandler(cfg.Logger.Handler()))
 	s := &Store{cfg: cfg, log: log, tables: ts, quota: q, registry: cfg.Registry}
 	s.life, s.end = context.WithCancelCause(context.Background())
+	s.own = newOwnPlaces(s)
+	s.nowhere = sync.OnceValue(func() *gorm.DB { // needs no place, and no connection
+		g, _ := gorm.Open(newDialector(s.Dialect(), &pool{&binding{store: s, err: ErrClosed}}, false), gormConfig(s.log))
+		_ = registerScope(g)
+		return g
+	})
 	return s, nil
 }
 
-// connect opens the control database, reads the topology, and opens and checks every place.
+// connect opens the control database, reads the topology, and opens and checks every shared place.
 func (s *Store) connect(ctx context.Context) error {
 	if err := s.connectControl(ctx); err != nil {
 		return err
@@ -116,29 +124,16 @@ func (s *Store) connect(ctx context.Context) error {
 	if err := s.checkKeyspaces(); err != nil {
 		return err
 	}
-	places, err := s.known(ctx)
-	if err != nil {
-		return err
-	}
-	if s.boot, err = s.readVersions(ctx); err != nil {
-		return err
-	}
-	defer func() { s.boot = nil }()
 	var mu sync.Mutex
 	var errs []error
 	g := errgroup.Group{}
 	g.SetLimit(openParallelism)
-	for _, p := range places {
+	for _, id := range s.snapshot().Shards() {
 		g.Go(func() error {
-			_, err := s.at(ctx, p.Place, p.owner)
-			switch {
-			case err == nil:
-			case p.owner == "" || ctx.Err() != nil:
+			if _, err := s.at(ctx, Place{Shard: id}, ""); err != nil {
 				mu.Lock()
 				errs = append(errs, err)
 				mu.Unlock()
-			default: // that tenant alone is refused, with this error, until its place is mended
-				s.log.LogAttrs(tenant.NewContext(ctx, p.owner), slog.LevelWarn, "place refused", slog.String("shard", p.String()), slog.Any("err", err))
 			}
 			return nil
 		})
@@ -161,7 +156,7 @@ func (s *Store) connectControl(ctx context.Context) error {
 		}
 	case MySQL:
 		if s.pool, err = wire.OpenMySQL(e.MySQLConfig(), opts); err == nil {
-			limit(s.pool, 4, s.cfg.ConnMaxLifetime)
+			limit(s.pool, controlConns, s.cfg.ConnMaxLifetime)
 		}
 	}
 	if err != nil {
@@ -267,33 +262,15 @@ func (s *Store) placesOf(t tenant.Tenant) []Place {
 	return places
 }
 
-// versions is what schema.Up recorded: of each place, and what each should have.
-type versions struct {
-	have map[Place]map[string]int64
-	want map[string]int64
-}
-
-func (s *Store) readVersions(ctx context.Context) (*versions, error) {
-	rows, want, err := s.control.Versions(ctx)
+// checkVersions compares what schema.Up recorded of a place with what every place should have.
+func (s *Store) checkVersions(ctx context.Context, p Place) error {
+	sets, err := s.control.VersionsAt(ctx, p.Shard, p.Schema)
 	if err != nil {
-		return nil, migrated("read schema versions", err)
+		return migrated("read schema versions", err)
 	}
-	v := &versions{have: map[Place]map[string]int64{}, want: want}
-	for _, r := range rows {
-		p := Place{r.Shard, r.Schema}
-		if v.have[p] == nil {
-			v.have[p] = map[string]int64{}
-		}
-		v.have[p][r.Set] = r.Version
-	}
-	return v, nil
-}
-
-// check compares a place with what it should have.
-func (v *versions) check(p Place) error {
-	for set, want := range v.want {
-		if got := v.have[p][set]; got < want {
-			return fmt.Errorf("%w: place %s, set %q is at version %d, want %d", ErrNotMigrated, p, set, got, want)
+	for _, v := range sets {
+		if v.Version < v.Target {
+			return fmt.Errorf("%w: place %s, set %q is at version %d, want %d", ErrNotMigrated, p, v.Set, v.Version, v.Target)
 		}
 	}
 	return nil
@@ -310,10 +287,19 @@ func migrated(op string, err error) error {
 // openLimit bounds how long a place is opened and checked, for all callers that wait for it.
 const openLimit = 30 * time.Second
 
-// at returns the database of a place. The first call opens and checks it; what is not fit is refused, and looked at again by the next call.
+// at returns the database of a place. The first call opens and checks it; what is not fit is refused, and looked at again by the next call. The place of
+// one tenant may be closed again as soon as at has returned: see [database.use].
 func (s *Store) at(ctx context.Context, p Place, owner tenant.ID) (*database, error) {
 	if db, ok := s.places.Load(p); ok {
 		return db.(*database), nil
+	}
+	if !s.shared(p) {
+		seat, err := s.own.hold(ctx, p, owner)
+		if err != nil {
+			return nil, err
+		}
+		defer seat.release()
+		return seat.db, nil
 	}
 	opened := s.opening.DoChan(p.String(), func() (any, error) {
 		if !s.begin() {
@@ -325,7 +311,11 @@ func (s *Store) at(ctx context.Context, p Place, owner tenant.ID) (*database, er
 		}
 		ctx, cancel := context.WithTimeout(s.life, openLimit)
 		defer cancel()
-		return s.fit(ctx, p, owner)
+		db, err := s.fit(ctx, p, owner)
+		if err != nil {
+			return nil, err
+		}
+		return s.keep(db)
 	})
 	select {
 	case r := <-opened:
@@ -338,17 +328,15 @@ func (s *Store) at(ctx context.Context, p Place, owner tenant.ID) (*database, er
 	}
 }
 
-// fit opens a place, compares it with the declared tables, and keeps it.
+// shared reports whether the place holds the shared tables of a default shard; any other belongs to one tenant.
+func (s *Store) shared(p Place) bool {
+	return p.Schema == "" && slices.Contains(s.snapshot().Shards(), p.Shard)
+}
+
+// fit opens a place and compares it with the declared tables.
 func (s *Store) fit(ctx context.Context, p Place, owner tenant.ID) (*database, error) {
 	if s.control != nil {
-		v := s.boot
-		if v == nil {
-			var err error
-			if v, err = s.readVersions(ctx); err != nil {
-				return nil, err
-			}
-		}
-		if err := v.check(p); err != nil {
+		if err := s.checkVersions(ctx, p); err != nil {
 			return nil, err
 		}
 	}
@@ -361,12 +349,17 @@ func (s *Store) fit(ctx context.Context, p Place, owner tenant.ID) (*database, e
 			return nil, errors.Join(err, db.close())
 		}
 	}
+	return db, nil
+}
+
+// keep keeps a shared place open until the store is closed.
+func (s *Store) keep(db *database) (*database, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, errors.Join(ErrClosed, db.close())
 	}
-	s.places.Store(p, db)
+	s.places.Store(db.place, db)
 	return db, nil
 }
 
@@ -409,6 +402,7 @@ func (s *Store) Close(ctx context.Context) error {
 	if err := s.ids.close(ctx); err != nil && !wire.IsConnection(err) { // the lease of a node number ends by itself
 		errs = append(errs, err)
 	}
+	errs = append(errs, s.own.close())
 	s.places.Range(func(_, v any) bool {
 		errs = append(errs, v.(*database).close())
 		return true
@@ -529,17 +523,8 @@ func handle(ctx context.Context, b *binding, p gorm.ConnPool) *gorm.DB {
 // refused returns a handle on which everything fails with err and nothing is sent. err is not put into db.Error: on a live pool that would let
 // Row().Scan panic and Begin leak a connection.
 func (s *Store) refused(ctx context.Context, err error) *gorm.DB {
-	var g *gorm.DB
-	s.places.Range(func(_, v any) bool {
-		g = v.(*database).gorm
-		return false
-	})
 	b := &binding{store: s, err: err}
-	if g == nil { // no place is open: a dialect of its own serves
-		g, _ = gorm.Open(newDialector(SQLite, &pool{b}, false), gormConfig(s.log))
-		_ = registerScope(g)
-	}
-	h := g.Session(&gorm.Session{NewDB: true, Context: ctx})
+	h := s.nowhere().Session(&gorm.Session{NewDB: true, Context: ctx})
 	h.ConnPool = &pool{b}
 	h.Statement.ConnPool = &pool{b}
 	return h
@@ -591,6 +576,9 @@ func (s *Store) place(ctx context.Context, p Place) (*database, error) {
 	if db, ok := s.places.Load(p); ok {
 		return db.(*database), nil
 	}
+	if db := s.own.find(p); db != nil {
+		return db, nil
+	}
 	if owner, ok := s.owners.Load(p); ok {
 		return s.at(ctx, p, owner.(tenant.ID))
 	}
@@ -613,9 +601,9 @@ func (s *Store) Dialect() Dialect { return s.cfg.Cluster.Dialect }
 // Logger returns the store's logger; its records name the tenant of their context.
 func (s *Store) Logger() *slog.Logger { return s.log }
 
-// Stats returns the sum of what every place's pools have sent.
+// Stats returns the sum of what every place's pools have sent, those of closed places included.
 func (s *Store) Stats() wire.Stats {
-	var sum wire.Stats
+	sum := s.own.sent()
 	s.places.Range(func(_, v any) bool {
 		sum = sum.Add(v.(*database).stats())
 		return true
@@ -623,10 +611,14 @@ func (s *Store) Stats() wire.Stats {
 	return sum
 }
 
-// StatsOf returns what one place's pools have sent; zero for a place that was not used.
+// StatsOf returns what one place's pools have sent; zero for a place that was not used. Of a place that belongs to one tenant it returns what was sent
+// since it was last opened.
 func (s *Store) StatsOf(p Place) wire.Stats {
 	if db, ok := s.places.Load(p); ok {
 		return db.(*database).stats()
+	}
+	if db := s.own.find(p); db != nil {
+		return db.stats()
 	}
 	return wire.Stats{}
 }

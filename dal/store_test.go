@@ -218,7 +218,7 @@ func TestStore_PermitsLiveAsLongAsRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel() // nobody closes the rows; the end of the context does
-	for range 200 {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
 		if n, _ := g.Permits("a", r.Place.Shard); n == 0 {
 			break
 		}

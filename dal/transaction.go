@@ -40,7 +40,7 @@ func (h *held) serves(b *binding) error {
 	switch {
 	case h.tx.tenant.ID != b.tenant.ID:
 		return fmt.Errorf("%w: %w", ErrNested, &MismatchError{Handle: h.tx.tenant.ID, Other: b.tenant.ID, What: "the nested call"})
-	case h.tx.db != b.db:
+	case h.tx.db.place != b.db.place: // one tenant's own place may have been opened anew
 		return &CrossShardError{Held: h.tx.db.place.Shard, Wanted: b.db.place.Shard}
 	}
 	return nil

@@ -105,6 +105,9 @@ var (
 	// One statement, so one snapshot. Whole tables.
 	stVersions = register("control.versions", "SELECT 0 AS kind, shard, schema_name, set_name, version FROM tdal_versions "+
 		"UNION ALL SELECT 1, '', '', set_name, version FROM tdal_targets")
+	// Whole table of targets; the join by primary key.
+	stVersionsAt = register("control.versions_at", "SELECT t.set_name, t.version, COALESCE(v.version, -1) FROM tdal_targets t "+
+		"LEFT JOIN tdal_versions v ON v.set_name = t.set_name AND v.shard = ? AND v.schema_name = ? ORDER BY t.set_name")
 	// Primary key.
 	stTarget       = register("control.target", "SELECT version FROM tdal_targets WHERE set_name = ?")
 	stTargetInsert = register("control.target_insert", "INSERT INTO tdal_targets (set_name, version) VALUES (?, ?)")

@@ -55,6 +55,35 @@ func (s *Store) Versions(ctx context.Context) ([]PlaceVersion, map[string]int64,
 	return all, targets, nil
 }
 
+// SetVersion is what one place has of a set, and should have.
+type SetVersion struct {
+	Set     string
+	Version int64 // of the last file that was applied; -1 for none
+	Target  int64
+}
+
+// VersionsAt returns what one place has of every set that has a target, sorted by set, as of one moment. It reads as many rows as there are sets.
+//
+// It returns [ErrNotMigrated] and [*CorruptError].
+func (s *Store) VersionsAt(ctx context.Context, shard shardrouter.ShardID, schema string) ([]SetVersion, error) {
+	var all []SetVersion
+	err := query(ctx, s.pool, stVersionsAt, []any{string(shard), schema}, func(rows *sql.Rows) error {
+		var v SetVersion
+		if err := rows.Scan(&v.Set, &v.Target, &v.Version); err != nil {
+			return err
+		}
+		if !ValidSet(v.Set) || v.Version < -1 || v.Target < 0 {
+			return &CorruptError{Table: "tdal_versions", Err: fmt.Errorf("set %q has version %d and target %d", v.Set, v.Version, v.Target)}
+		}
+		all = append(all, v)
+		return nil
+	})
+	if err != nil {
+		return nil, failed("read the versions of a place", err)
+	}
+	return all, nil
+}
+
 // SetTarget writes down the version that a set should have in every place. It only grows: a lower version changes nothing, so that an older
 // process does not take back what a newer one demands. Only package migrations/schema calls it.
 //

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tenantdal/tenantdal/dal/control"
+	"github.com/tenantdal/tenantdal/shardrouter"
 )
 
 func TestVersions_RoundTrip(t *testing.T) {
@@ -49,6 +50,15 @@ func TestVersions_RoundTrip(t *testing.T) {
 		}
 		if w := map[string]int64{"game": 5, "saga": 0}; !reflect.DeepEqual(targets, w) {
 			t.Fatalf("Versions: got targets %v, want %v: a target never shrinks", targets, w)
+		}
+		for place, want := range map[[2]string][]control.SetVersion{
+			{"s1", ""}:       {{Set: "game", Version: 3, Target: 5}, {Set: "saga", Version: 0, Target: 0}},
+			{"s1", "t_acme"}: {{Set: "game", Version: 2, Target: 5}, {Set: "saga", Version: -1, Target: 0}},
+			{"s9", ""}:       {{Set: "game", Version: -1, Target: 5}, {Set: "saga", Version: -1, Target: 0}},
+		} {
+			if got, err := s.VersionsAt(ctx, shardrouter.ShardID(place[0]), place[1]); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("VersionsAt(%v): got %v, %v, want %v", place, got, err, want)
+			}
 		}
 	})
 }
