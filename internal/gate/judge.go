@@ -1,0 +1,392 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+)
+
+// judge walks a statement: each reference to each tenant table must be bound in the scope where it counts.
+//
+// A reference is bound by `alias.tenant_id = <placeholder>` as one of the conditions that are joined by AND in its scope's WHERE, in the ON of an inner
+// join, or, for the side of an outer join that may be missing, in that join's ON. Everything else about a condition is left to the server.
+type judge struct {
+	s      *Schema
+	text   string
+	tokens []token
+	system bool
+	v      *Verdict
+	edits  []edit
+	args   map[int]int // token of a placeholder -> its value's position
+}
+
+// env is the names of the common table expressions in sight.
+type env struct {
+	name ident
+	up   *env
+}
+
+// ref is a leaf of a source tree.
+type ref struct {
+	table *Table // nil for derived tables and common table expressions
+	name  ident  // by which its columns are qualified; empty for an unnamed derived table
+}
+
+// scope is what one FROM names.
+type scope struct {
+	refs  []*ref
+	bySrc map[*source]*ref
+}
+
+func (j *judge) run(st *statement) (r *Refusal) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *Refusal:
+			r = e
+		default:
+			panic(e)
+		}
+	}()
+	j.number()
+	e := j.with(st.with, nil)
+	switch st.verb {
+	case verbSelect:
+		j.query(st.query, e)
+	case verbInsert:
+		j.insert(st, e)
+	case verbUpdate, verbDelete:
+		j.change(st, e)
+	}
+	slices.Sort(j.v.TenantArgs)
+	j.v.TenantArgs = slices.Compact(j.v.TenantArgs)
+	return nil
+}
+
+// number counts the placeholders, and puts the tenant in the place of @tenant.
+func (j *judge) number() {
+	j.args = map[int]int{}
+	seen := map[int]bool{}
+	for i := range j.tokens {
+		t := &j.tokens[i]
+		switch {
+		case t.kind == tokenTenant:
+			j.edits = append(j.edits, edit{t.start, t.end, "\x00"})
+		case t.kind == tokenHole && j.s.dialect == Postgres:
+			j.args[i] = t.number - 1
+			seen[t.number] = true
+			j.v.Args = max(j.v.Args, t.number)
+		case t.kind == tokenHole:
+			j.args[i] = j.v.Args
+			j.v.Args++
+		}
+	}
+	if j.s.dialect == Postgres && len(seen) != j.v.Args {
+		panic(refuse("placeholders that leave a number out", "number them $1, $2, ..."))
+	}
+}
+
+// source returns the text of a name as the caller wrote it.
+func (j *judge) source(n ident) string { return j.text[n.start:n.end] }
+
+// predicate returns the condition that binds a reference.
+func (j *judge) predicate(n ident) string { return j.source(n) + "." + j.s.column + " = \x00" }
+
+// with judges the common table expressions and returns what is in sight after them.
+func (j *judge) with(w *with, e *env) *env {
+	if w == nil {
+		return e
+	}
+	for _, c := range w.ctes {
+		if j.s.similar(c.name.name) {
+			panic(refuse("a common table expression with the name of a declared table", "give it another name"))
+		}
+		inner := e
+		if w.recursive || j.s.dialect == SQLite {
+			inner = &env{name: c.name, up: e}
+		}
+		j.query(c.query, inner)
+		e = &env{name: c.name, up: e}
+	}
+	return e
+}
+
+func (e *env) has(n ident) bool {
+	for ; e != nil; e = e.up {
+		if strings.EqualFold(e.name.name, n.name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *judge) query(q *query, e *env) {
+	e = j.with(q.with, e)
+	for _, a := range q.arms {
+		if a.query != nil {
+			j.query(a.query, e)
+		} else {
+			j.core(a.core, e)
+		}
+	}
+	j.exprs(q.exprs, e)
+	j.v.Locks = j.v.Locks || q.locks
+}
+
+func (j *judge) core(c *core, e *env) *scope {
+	sc := j.open(c.from, e, false)
+	for _, it := range c.items {
+		if it.expr != nil {
+			j.expr(it.expr, e)
+		}
+	}
+	j.exprs(c.exprs, e)
+	j.restrict(sc, c.from, c.where, c.fromEnd, e)
+	return sc
+}
+
+// restrict demands that every reference of the source is bound by its joins or by where, and adds what is missing.
+func (j *judge) restrict(sc *scope, src *source, where *expr, at int, e *env) {
+	var pending []*ref
+	if src != nil {
+		j.joins(src, e)
+		pending = j.bind(sc, src, conjuncts(where, nil))
+	}
+	if where != nil {
+		j.expr(where, e)
+	}
+	if len(pending) == 0 {
+		return
+	}
+	if where == nil {
+		j.edits = append(j.edits, edit{at, at, " WHERE " + j.predicates(pending)})
+		return
+	}
+	j.wrap(where, pending)
+}
+
+// wrap adds predicates to a condition.
+func (j *judge) wrap(cond *expr, pending []*ref) {
+	j.edits = append(j.edits, edit{cond.start, cond.start, "("}, edit{cond.end, cond.end, ") AND " + j.predicates(pending)})
+}
+
+func (j *judge) predicates(pending []*ref) string {
+	var b strings.Builder
+	for i, r := range pending {
+		if i > 0 {
+			b.WriteString(" AND ")
+		}
+		b.WriteString(j.predicate(r.name))
+	}
+	return b.String()
+}
+
+// open looks up what a FROM names, and judges derived tables.
+func (j *judge) open(src *source, e *env, write bool) *scope {
+	sc := &scope{bySrc: map[*source]*ref{}}
+	if src != nil {
+		j.leaves(sc, src, e, write)
+	}
+	return sc
+}
+
+func (j *judge) leaves(sc *scope, src *source, e *env, write bool) {
+	switch {
+	case src.group != nil:
+		j.leaves(sc, src.group, e, write)
+		return
+	case src.left != nil:
+		j.leaves(sc, src.left, e, write)
+		j.leaves(sc, src.right, e, write)
+		return
+	}
+	r := &ref{name: src.alias}
+	switch {
+	case src.derived != nil:
+		j.query(src.derived, e)
+	default:
+		if r.name.name == "" {
+			r.name = *src.table
+		}
+		if !e.has(*src.table) {
+			r.table = j.use(*src.table, false)
+		}
+	}
+	if r.name.name != "" {
+		for _, other := range sc.refs {
+			if strings.EqualFold(other.name.name, r.name.name) {
+				panic(refuse("two tables under one name", "give each an alias of its own"))
+			}
+		}
+	}
+	sc.refs = append(sc.refs, r)
+	sc.bySrc[src] = r
+}
+
+// use looks a table up, and refuses it when the scope does not open it.
+func (j *judge) use(n ident, write bool) *Table {
+	t := j.s.table(n)
+	if t == nil {
+		name := n.name
+		if !isPlain(name) || len(name) > 64 {
+			name = ""
+		}
+		panic(&Refusal{Code: Undeclared, Reason: "a table that is not declared", Hint: "declare it, or use a declared one", Table: name})
+	}
+	if !j.system {
+		switch {
+		case t.Class == System:
+			panic(&Refusal{Code: Closed, Reason: "a system table", Hint: "it is open to a system scope that names it", Table: t.Name})
+		case t.Class == Global && write:
+			panic(&Refusal{Code: Closed, Reason: "a write to a global table", Hint: "it is written under a system scope", Table: t.Name})
+		}
+	}
+	j.v.Tables = append(j.v.Tables, Use{t, write})
+	j.v.Write = j.v.Write || write
+	return t
+}
+
+// joins judges the conditions of the joins themselves.
+func (j *judge) joins(src *source, e *env) {
+	if src.group != nil {
+		j.joins(src.group, e)
+	}
+	if src.left == nil {
+		return
+	}
+	j.joins(src.left, e)
+	j.joins(src.right, e)
+	if src.on != nil {
+		j.expr(src.on, e)
+	}
+}
+
+// bind returns the references that neither conds nor the source's own joins bind, and whose predicate may be added to the conditions above. What may
+// not be added there is added to the join.
+func (j *judge) bind(sc *scope, src *source, conds []*expr) []*ref {
+	switch {
+	case src.group != nil:
+		return j.bind(sc, src.group, conds)
+	case src.left == nil:
+		r := sc.bySrc[src]
+		if j.system || r.table == nil || r.table.Class != Tenant || j.isBound(sc, r, conds) {
+			return nil
+		}
+		return []*ref{r}
+	}
+	both := conjuncts(src.on, conds)
+	switch src.kind {
+	case joinLeft:
+		pending := j.bind(sc, src.left, conds)
+		j.restrictJoin(src, j.bind(sc, src.right, both))
+		return pending
+	case joinRight:
+		j.restrictJoin(src, j.bind(sc, src.left, both))
+		return j.bind(sc, src.right, conds)
+	case joinFull:
+		if len(j.bind(sc, src.left, conds))+len(j.bind(sc, src.right, conds)) > 0 {
+			panic(refuse("a FULL JOIN of tenant tables", "join sub-selects: FULL JOIN (SELECT ... WHERE tenant_id = @tenant) x"))
+		}
+		return nil
+	}
+	return append(j.bind(sc, src.left, both), j.bind(sc, src.right, both)...)
+}
+
+func (j *judge) restrictJoin(src *source, pending []*ref) {
+	switch {
+	case len(pending) == 0:
+	case src.on == nil:
+		panic(refuse("an outer join without ON", "write ON with the columns in place of USING or NATURAL"))
+	default:
+		j.wrap(src.on, pending)
+	}
+}
+
+// isBound reports a condition that binds the reference.
+func (j *judge) isBound(sc *scope, r *ref, conds []*expr) bool {
+	for _, c := range conds {
+		if c.kind != exprEq {
+			continue
+		}
+		a, b := c.list[0], c.list[1]
+		if b.kind == exprColumn {
+			a, b = b, a
+		}
+		if a.kind == exprColumn && b.kind == exprHole && j.s.isTenantColumn(a.column.name) && sc.means(a, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// means reports whether a column is r's.
+func (sc *scope) means(c *expr, r *ref) bool {
+	if c.qualifier.name == "" {
+		return len(sc.refs) == 1 && sc.refs[0] == r
+	}
+	return strings.EqualFold(c.qualifier.name, r.name.name)
+}
+
+// conjuncts appends the conditions that are joined by AND.
+func conjuncts(e *expr, list []*expr) []*expr {
+	switch {
+	case e == nil:
+		return list
+	case e.kind == exprAnd:
+		list = slices.Clip(list)
+		for _, c := range e.list {
+			list = conjuncts(c, list)
+		}
+		return list
+	}
+	return append(slices.Clip(list), e)
+}
+
+func (j *judge) exprs(list []*expr, e *env) {
+	for _, x := range list {
+		j.expr(x, e)
+	}
+}
+
+// expr judges sub-selects, and notes every value that is compared with a tenant column.
+func (j *judge) expr(x *expr, e *env) {
+	switch x.kind {
+	case exprQuery:
+		j.query(x.query, e)
+	case exprEq:
+		j.compared(x.list[0], x.list[1])
+		j.compared(x.list[1], x.list[0])
+	case exprIn:
+		for _, v := range x.list[1:] {
+			j.compared(x.list[0], v)
+		}
+	}
+	j.exprs(x.list, e)
+}
+
+// compared notes the value when c is a tenant column, in rows too.
+func (j *judge) compared(c, value *expr) {
+	if c.kind == exprRow && value.kind == exprRow && len(c.list) == len(value.list) {
+		for i := range c.list {
+			j.compared(c.list[i], value.list[i])
+		}
+		return
+	}
+	if c.kind == exprColumn && j.s.isTenantColumn(c.column.name) {
+		j.owner(value)
+	}
+}
+
+// owner notes a value that must be the tenant's id.
+func (j *judge) owner(value *expr) {
+	if j.system {
+		return
+	}
+	switch value.kind {
+	case exprHole:
+		if arg, ok := j.args[value.hole]; ok {
+			j.v.TenantArgs = append(j.v.TenantArgs, arg)
+		}
+	case exprString:
+		j.v.Names = append(j.v.Names, value.text)
+	}
+}
