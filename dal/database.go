@@ -141,6 +141,9 @@ func (db *database) openGorm(mariaDB bool) error {
 		return fmt.Errorf("dal: open gorm for place %s: %w", db.place, err)
 	}
 	db.gorm = g
+	if err := scanTenantsAsText(g, db.store.tables); err != nil {
+		return err
+	}
 	return registerScope(g)
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/tenantdal/tenantdal/dal/control"
 	"github.com/tenantdal/tenantdal/internal/wire"
@@ -489,35 +490,61 @@ func (s *Store) On(ctx context.Context, key KeyRef) *gorm.DB {
 	if ctx == nil {
 		ctx = context.Background() // which names no tenant
 	}
-	b, err := s.bind(ctx, key)
-	if err != nil {
+	h := &handleParts{}
+	if err := s.bindTo(ctx, key, &h.binding); err != nil {
 		return s.refused(ctx, err)
 	}
 	if t := heldBy(ctx, s); t != nil {
-		return t.join(ctx, b)
+		return t.join(ctx, &h.binding)
 	}
-	return handle(ctx, b, &pool{b})
+	h.pool.binding = &h.binding
+	return h.handle(ctx, &h.pool)
 }
 
 // bind resolves a key to a binding.
 func (s *Store) bind(ctx context.Context, key KeyRef) (*binding, error) {
+	b := &binding{}
+	if err := s.bindTo(ctx, key, b); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// bindTo resolves a key and fills a new binding.
+func (s *Store) bindTo(ctx context.Context, key KeyRef, b *binding) error {
 	r, err := s.Route(ctx, key)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	db, err := s.at(ctx, r.Place, r.Tenant.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &binding{store: s, db: db, tenant: r.Tenant, id: r.Tenant.ID, keyspace: key.Keyspace, key: key.key}, nil
+	*b = binding{store: s, db: db, tenant: r.Tenant, id: r.Tenant.ID, keyspace: key.Keyspace, key: key.key}
+	return nil
+}
+
+// handleParts is what a handle needs for itself, in one piece of memory.
+type handleParts struct {
+	binding   binding
+	pool      pool
+	statement gorm.Statement
 }
 
 // handle makes a session of the place's *gorm.DB whose statements go through p.
-func handle(ctx context.Context, b *binding, p gorm.ConnPool) *gorm.DB {
-	g := b.db.gorm.Session(&gorm.Session{NewDB: true, Context: ctx})
-	g.ConnPool = &pool{b} // what a statement falls back to after its transaction
-	g.Statement.ConnPool = p
+func (h *handleParts) handle(ctx context.Context, p gorm.ConnPool) *gorm.DB {
+	// Session with a context would copy the place's own statement first, of which a new chain takes nothing.
+	g := h.pool.db.gorm.Session(&gorm.Session{NewDB: true})
+	g.ConnPool = &h.pool // what a statement falls back to after its transaction
+	h.statement = gorm.Statement{DB: g, ConnPool: p, Context: ctx, Clauses: map[string]clause.Clause{}}
+	g.Statement = &h.statement
 	return g
+}
+
+// handle makes a handle of binding b whose statements go through p.
+func handle(ctx context.Context, b *binding, p gorm.ConnPool) *gorm.DB {
+	h := &handleParts{pool: pool{b}}
+	return h.handle(ctx, p)
 }
 
 // refused returns a handle on which everything fails with err and nothing is sent. err is not put into db.Error: on a live pool that would let
