@@ -17,7 +17,6 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/tenantdal/tenantdal/internal/wire"
-	"github.com/tenantdal/tenantdal/quota"
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
@@ -167,14 +166,15 @@ func (db *database) sql(write bool) *sql.DB {
 
 // tenantPermit admits a statement of a tenant: its rate, its share of the connections, then the queue for the pool itself.
 func (db *database) tenantPermit(ctx context.Context, t tenant.Tenant, write bool) (wire.Permit, error) {
-	p, err := db.store.quota.Admit(ctx, t.ID, string(db.place.Shard), t.Limits, db.maxOpen)
+	line, size := db.lanes.pool, db.maxOpen
+	if write && db.reader != nil {
+		line, size = db.lanes.writer, 1
+	}
+	p, err := db.store.quota.AdmitPooled(ctx, t.ID, string(db.place.Shard), t.Limits, db.maxOpen, line, size)
 	if err != nil {
 		return nil, err
 	}
-	if write && db.reader != nil {
-		return db.then(ctx, p, t.ID, db.lanes.writer, 1)
-	}
-	return db.then(ctx, p, t.ID, db.lanes.pool, db.maxOpen)
+	return p, nil
 }
 
 // systemPermit admits the library's own statement, to connections that no tenant can take.
@@ -186,38 +186,6 @@ func (db *database) systemPermit(ctx context.Context) (wire.Permit, error) {
 	// On SQLite the library's writes stand in no line with the tenants': one tenant at a time holds or awaits the writing connection, so they wait for
 	// one transaction of a tenant's, whatever the length of that line.
 	return p, nil
-}
-
-// then adds a place in one of the pool's own queues, so that waiting for a connection is first come, first served and bounded, over all tenants:
-// database/sql itself wakes its waiters at random, and waits as long as the context lasts.
-func (db *database) then(ctx context.Context, p wire.Permit, id tenant.ID, lane string, size int) (wire.Permit, error) {
-	next, err := db.store.quota.SystemAdmit(ctx, lane, size, 0)
-	if err != nil {
-		p.Release()
-		var exceeded *quota.ExceededError
-		if errors.As(err, &exceeded) { // the lane is nobody's; who was refused is known here
-			named := *exceeded
-			named.Tenant, named.Shard = id, string(db.place.Shard)
-			return nil, &named
-		}
-		return nil, err
-	}
-	return permits{p, next}, nil
-}
-
-// permits are held and released together.
-type permits [2]wire.Permit
-
-// Retain adds a reference to both.
-func (p permits) Retain() {
-	p[0].Retain()
-	p[1].Retain()
-}
-
-// Release drops a reference to both.
-func (p permits) Release() {
-	p[1].Release()
-	p[0].Release()
 }
 
 func (db *database) stats() wire.Stats {

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,11 +17,46 @@ type request struct {
 	poolMax int
 	system  bool // the system lane: no tenant
 	try     bool // it never waits
+	second  bool // it is counted as granted already, in the tenant's lane
 	paid    bool // its token was taken
 }
 
 // admit decides one request.
 func (q *Quota) admit(ctx context.Context, s *stripe, r request) (*Permit, error) {
+	ln, err := q.acquire(ctx, s, &r)
+	if err != nil {
+		return nil, err
+	}
+	return newPermit(ln, nil), nil
+}
+
+// admitPooled decides one request, and then another for the line of the pool. What the first has taken is given back when the second is refused.
+func (q *Quota) admitPooled(ctx context.Context, r, then request) (*Permit, error) {
+	s := q.stripe(string(r.id))
+	ln, err := q.acquire(ctx, s, &r)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := q.acquire(ctx, q.stripe(then.shard), &then)
+	if err == nil {
+		return newPermit(ln, pool), nil
+	}
+	s.mu.Lock()
+	ln.release()
+	s.granted--
+	if r.paid {
+		ln.acct.bucket.put(time.Now(), 1)
+	}
+	s.mu.Unlock()
+	var exceeded *ExceededError
+	if errors.As(err, &exceeded) { // the line is nobody's; who was refused is known here
+		exceeded.Tenant, exceeded.Shard = r.id, r.shard
+	}
+	return nil, err
+}
+
+// acquire decides one request and returns the lane with a permit counted in it.
+func (q *Quota) acquire(ctx context.Context, s *stripe, r *request) (*lane, error) {
 	if err := r.check(ctx); err != nil {
 		s.mu.Lock()
 		s.refused++
@@ -29,13 +65,13 @@ func (q *Quota) admit(ctx context.Context, s *stripe, r request) (*Permit, error
 	}
 
 	s.mu.Lock()
-	ln, granted, err := s.grant(&r)
+	ln, granted, err := s.grant(r)
 	if r.try && !granted && err == nil {
-		err = s.refuse(ln, &r, LimitConns, ln.lastWait)
+		err = s.refuse(ln, r, LimitConns, ln.lastWait)
 	}
 	s.mu.Unlock()
 	if granted {
-		return newPermit(ln), nil
+		return ln, nil
 	}
 	if err != nil {
 		return nil, err
@@ -47,18 +83,21 @@ func (q *Quota) admit(ctx context.Context, s *stripe, r request) (*Permit, error
 	w := newWaiter(ctx, q.cfg.MaxWait)
 
 	s.mu.Lock()
-	ln, granted, err = s.grant(&r)
+	ln, granted, err = s.grant(r)
 	if !granted && err == nil {
-		err = s.join(ln, &r, w, nested)
+		err = s.join(ln, r, w, nested)
 	}
 	s.mu.Unlock()
 	if granted {
-		return newPermit(ln), nil
+		return ln, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.wait(ctx, ln, &r, w)
+	if err := s.wait(ctx, ln, r, w); err != nil {
+		return nil, err
+	}
+	return ln, nil
 }
 
 // check refuses what names no tenant or shard, and a ctx that has ended.
@@ -94,7 +133,7 @@ func (s *stripe) grant(r *request) (*lane, bool, error) {
 		return ln, false, nil
 	}
 	ln.take()
-	s.granted++
+	s.admitted(r)
 	return ln, true, nil
 }
 
@@ -119,7 +158,7 @@ func (s *stripe) join(ln *lane, r *request, w *waiter, nested bool) error {
 }
 
 // wait blocks until w was served, its ctx has ended, or [Config.MaxWait] has passed. It is called without the lock.
-func (s *stripe) wait(ctx context.Context, ln *lane, r *request, w *waiter) (*Permit, error) {
+func (s *stripe) wait(ctx context.Context, ln *lane, r *request, w *waiter) error {
 	timer := time.NewTimer(s.q.cfg.MaxWait)
 	select {
 	case <-w.ready:
@@ -131,9 +170,9 @@ func (s *stripe) wait(ctx context.Context, ln *lane, r *request, w *waiter) (*Pe
 
 	s.mu.Lock()
 	if w.granted && ended == nil {
-		s.granted++
+		s.admitted(r)
 		s.mu.Unlock()
-		return newPermit(ln), nil
+		return nil
 	}
 	if w.granted {
 		// Served in the instant in which the ctx ended: the next in line gets it.
@@ -143,7 +182,14 @@ func (s *stripe) wait(ctx context.Context, ln *lane, r *request, w *waiter) (*Pe
 	}
 	err := s.refuse(ln, r, LimitWait, ln.lastWait, ended...)
 	s.mu.Unlock()
-	return nil, err
+	return err
+}
+
+// admitted counts an admission, once for the call. The lock must be held.
+func (s *stripe) admitted(r *request) {
+	if !r.second {
+		s.granted++
+	}
 }
 
 // undo counts a refusal and gives the token back, if one was taken. The lock must be held.

@@ -28,6 +28,11 @@ func TestAdmit_AllocatesThePermitAlone(t *testing.T) {
 				p.Release()
 			}
 		}},
+		{"AdmitPooled", 1, func() {
+			if p, err := q.AdmitPooled(ctx, "acme", "s1", limits, 8, "pool of s1", 16); err == nil {
+				p.Release()
+			}
+		}},
 		{"SystemAdmit", 1, func() {
 			if p, err := q.SystemAdmit(ctx, "s1", 2, 2); err == nil {
 				p.Release()

@@ -15,12 +15,13 @@ import (
 // for concurrent use.
 type Permit struct {
 	lane *lane
+	pool *lane        // of the pool's own line; nil for a permit of one lane
 	refs atomic.Int64 // 0 means given back, for ever
 }
 
-// newPermit returns a permit with one reference for a slot of ln that is counted already.
-func newPermit(ln *lane) *Permit {
-	p := &Permit{lane: ln}
+// newPermit returns a permit with one reference for slots of ln and pool that are counted already; pool may be nil.
+func newPermit(ln, pool *lane) *Permit {
+	p := &Permit{lane: ln, pool: pool}
 	p.refs.Store(1)
 	return p
 }
@@ -63,14 +64,32 @@ func (p *Permit) Release() {
 		}
 		if p.refs.CompareAndSwap(n, n-1) {
 			if n == 1 {
-				s := p.lane.stripe
-				s.mu.Lock()
-				p.lane.release()
-				s.mu.Unlock()
+				if p.pool != nil {
+					p.pool.giveBack()
+				}
+				p.lane.giveBack()
 			}
 			return
 		}
 	}
+}
+
+// giveBack is [lane.release] under the lock.
+func (ln *lane) giveBack() {
+	s := ln.stripe
+	s.mu.Lock()
+	ln.release()
+	s.mu.Unlock()
+}
+
+// holds reports whether the permit, not given back, is one of this quota's for a tenant and shard, or for the line of a pool.
+func (p *Permit) holds(q *Quota, id tenant.ID, shard string) bool {
+	for _, ln := range [...]*lane{p.lane, p.pool} {
+		if ln != nil && ln.stripe.q == q && ln.acct.key.id == id && ln.shard == shard {
+			return p.refs.Load() > 0
+		}
+	}
+	return false
 }
 
 // permitCtx carries a permit. One struct, so that WithPermit allocates once; outer permits are found through the parent.
@@ -108,9 +127,8 @@ func (q *Quota) Held(ctx context.Context, id tenant.ID, shard string) *Permit {
 		if !ok {
 			return nil
 		}
-		p := c.permit
-		if p.lane.stripe.q == q && p.lane.acct.key.id == id && p.lane.shard == shard && p.refs.Load() > 0 {
-			return p
+		if c.permit.holds(q, id, shard) {
+			return c.permit
 		}
 		ctx = c.Context
 	}

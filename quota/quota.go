@@ -60,6 +60,16 @@ func (q *Quota) Admit(ctx context.Context, id tenant.ID, shard string, l tenant.
 	return q.admit(ctx, q.stripe(string(id)), request{id: id, shard: shard, limits: l, poolMax: poolMax})
 }
 
+// AdmitPooled is [Quota.Admit], and after it a place in the line of the pool itself, in which all tenants of the pool stand, first come first served:
+// database/sql wakes its own waiters at random, and lets them wait for as long as their ctx lasts. The permit holds both and gives both back.
+//
+// pool names the line and is no shard's name; size is the number of its places, and [Config.MaxQueue] callers may wait for one. Waiting in it and errors are
+// as for [Quota.Admit], with the tenant and shard in them.
+func (q *Quota) AdmitPooled(ctx context.Context, id tenant.ID, shard string, l tenant.Limits, poolMax int, pool string, size int) (*Permit, error) {
+	line := tenant.Limits{Rate: unlimited, MaxConns: size}
+	return q.admitPooled(ctx, request{id: id, shard: shard, limits: l, poolMax: poolMax}, request{shard: pool, limits: line, system: true, second: true})
+}
+
 // TryAdmit is [Quota.Admit] for a caller that must not wait, whatever the queue's length: without a free permit it returns an
 // [*ExceededError] with [LimitConns] at once.
 func (q *Quota) TryAdmit(id tenant.ID, shard string, l tenant.Limits, poolMax int) (*Permit, error) {
