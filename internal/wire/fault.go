@@ -6,15 +6,31 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 )
 
-// Code returns the server's error number (MySQL, MariaDB) or SQLite's extended result code, or 0.
+// SQLState returns the five characters of PostgreSQL's error code, or "".
+func SQLState(err error) string {
+	var p *pgconn.PgError
+	if errors.As(err, &p) {
+		return p.Code
+	}
+	return ""
+}
+
+// Code returns the server's error number (MySQL, MariaDB), SQLite's extended result code, PostgreSQL's SQLSTATE read as a number of base 36 (above all
+// numbers of the others), or 0.
 func Code(err error) int {
+	if state := SQLState(err); state != "" {
+		n, _ := strconv.ParseInt(state, 36, 32)
+		return int(n)
+	}
 	var m *mysql.MySQLError
 	if errors.As(err, &m) {
 		return int(m.Number)
@@ -33,11 +49,17 @@ func IsDuplicateKey(err error) bool {
 		1555, 2067: // SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE
 		return true
 	}
-	return false
+	return SQLState(err) == "23505"
 }
 
 // IsDeadlock reports a transaction that lost a lock to another and may be run again as a whole: deadlock, lock wait, changed since read, busy.
 func IsDeadlock(err error) bool {
+	switch SQLState(err) {
+	case "40P01", "40001", "55P03": // deadlock, serialization, lock timeout
+		return true
+	case "0A000": // a table was changed under a prepared statement, which is prepared anew the next time
+		return strings.Contains(err.Error(), "cached plan must not change result type")
+	}
 	switch code := Code(err); code {
 	case 1213, 1205, 1020:
 		return true
@@ -52,14 +74,22 @@ func IsConnection(err error) bool {
 	case 1053, 1927: // shutdown in progress, connection killed
 		return true
 	}
+	switch state := SQLState(err); {
+	case strings.HasPrefix(state, "08"), state == "57P01", state == "57P02", state == "57P03", state == "57P05": // shutdown, crash, starting, idle
+		return true
+	}
 	var ce *ConnectError
-	return errors.As(err, &ce) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || isNet(err)
+	return errors.As(err, &ce) || errors.Is(err, errLostCommit) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || isNet(err)
 }
 
 // IsTimeout reports a deadline, the caller's or the server's.
 func IsTimeout(err error) bool {
 	switch Code(err) {
 	case 1969, 3024, 1205, 1317:
+		return true
+	}
+	switch SQLState(err) {
+	case "57014", "55P03": // cancelled, lock timeout
 		return true
 	}
 	return errors.Is(err, context.DeadlineExceeded)
@@ -74,6 +104,10 @@ func isNet(err error) bool {
 
 // IsMissing reports a missing database, file, table or column.
 func IsMissing(err error) bool {
+	switch SQLState(err) {
+	case "3D000", "3F000", "42P01", "42703": // database, schema, table, column
+		return true
+	}
 	switch code := Code(err); code {
 	case 1049, 1146, 1054: // unknown database, table, column
 		return true

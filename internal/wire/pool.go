@@ -17,6 +17,7 @@ import (
 type Pool struct {
 	*sql.DB
 	connector *Connector
+	postgres  *pgConnector // of PostgreSQL's pools
 }
 
 // NewPool opens a pool over inner; no connection is made before the first use.
@@ -26,7 +27,13 @@ func NewPool(inner driver.Connector, opts Options) *Pool {
 }
 
 // Stats returns what the pool has sent so far.
-func (p *Pool) Stats() Stats { return p.connector.Stats() }
+func (p *Pool) Stats() Stats {
+	s := p.connector.Stats()
+	if p.postgres != nil {
+		s.Floors, s.Wraps = p.postgres.floors.Load(), p.postgres.wraps.Load()
+	}
+	return s
+}
 
 // SQLite is how a database file is opened.
 type SQLite struct {

@@ -28,6 +28,7 @@ const (
 type Statement struct {
 	name    string
 	text    string
+	dollars string // the text with PostgreSQL's placeholders
 	class   Class
 	tenants []int // positions of the arguments that must equal the tenant of the scope
 	system  bool
@@ -58,6 +59,7 @@ func register(s *Statement) *Statement {
 	if _, taken := registry.byName[s.name]; taken {
 		panic(fmt.Sprintf("wire: statement %s is registered twice", s.name))
 	}
+	s.dollars = Dollars(s.text)
 	registry.byName[s.name] = s
 	return s
 }

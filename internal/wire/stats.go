@@ -13,6 +13,8 @@ type Stats struct {
 	Rollbacks  uint64
 	Refused    uint64 // operations that had no mark; nothing was sent for them
 	Connects   uint64
+	Floors     uint64 // PostgreSQL: set_config statements of the floor, each in one round trip with its BEGIN
+	Wraps      uint64 // PostgreSQL: statements outside a transaction that got BEGIN and COMMIT of their own for the floor
 }
 
 // Add returns the sum of s and o.
@@ -26,6 +28,7 @@ func (s Stats) combine(o Stats, f func(a, b uint64) uint64) Stats {
 		Statements: f(s.Statements, o.Statements), Polls: f(s.Polls, o.Polls), Sessions: f(s.Sessions, o.Sessions),
 		Schemas: f(s.Schemas, o.Schemas), Begins: f(s.Begins, o.Begins), Commits: f(s.Commits, o.Commits),
 		Rollbacks: f(s.Rollbacks, o.Rollbacks), Refused: f(s.Refused, o.Refused), Connects: f(s.Connects, o.Connects),
+		Floors: f(s.Floors, o.Floors), Wraps: f(s.Wraps, o.Wraps),
 	}
 }
 
