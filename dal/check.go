@@ -23,6 +23,7 @@ type (
 		Size      int64
 		Nullable  bool
 		Collation string // lower case; empty for numbers and binary strings
+		Loose     bool   // its collation takes texts that differ for one (PostgreSQL)
 		Auto      bool
 	}
 	index struct {
@@ -44,6 +45,7 @@ type (
 		Indexes []index
 		Keys    []foreignKey
 		Engine  string   // MySQL
+		Floor   *floor   // PostgreSQL
 		Rolls   []string // what rolls a whole transaction back on a broken constraint (SQLite)
 	}
 )
@@ -62,6 +64,11 @@ func (db *database) check(ctx context.Context) error {
 		return err
 	}
 	var errs []error
+	if db.dialect == Postgres {
+		if err := db.checkRoles(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	for _, t := range db.store.tables.all {
 		s, err := db.inspect(ctx, t.name)
 		if err != nil {
@@ -118,8 +125,13 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 	if t.Class == GlobalClass || t.Class == SystemClass {
 		return out
 	}
+	if s.Floor != nil {
+		s.Floor.compare(bad)
+	}
 	for _, c := range s.Columns {
-		if c.Auto {
+		if c.Auto && d == Postgres {
+			bad("make it BIGINT NOT NULL: the library fills a zero id, two shards would hand out the same numbers", "column %q is an identity or a serial", c.Name)
+		} else if c.Auto {
 			bad("make it BIGINT NOT NULL: the library fills a zero id, two shards would hand out the same AUTO_INCREMENT numbers", "column %q is AUTO_INCREMENT", c.Name)
 		}
 	}
@@ -132,6 +144,9 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 		}
 		if d == MySQL && (c.Type != "varchar" || c.Collation != "ascii_bin" || c.Size < 63) {
 			bad("tenant_id VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL", "column tenant_id is %s(%d) collate %q, in which two tenants may be equal", c.Type, c.Size, c.Collation)
+		}
+		if d == Postgres && (c.Type != "varchar" && c.Type != "text" || c.Loose || c.Size > 0 && c.Size < 63) {
+			bad(`tenant_id VARCHAR(63) COLLATE "C" NOT NULL`, "column tenant_id is %s(%d) collate %q, in which two tenants may be equal", c.Type, c.Size, c.Collation)
 		}
 	}
 	if t.shardKey != nil {
@@ -189,6 +204,9 @@ func (t *table) compare(s shape, d Dialect) []*ModelError {
 				bad("give column and field one kind of type", "key column %q is %q and its field %s a %s: texts that a number equals would be one row", name, c.Type, f.Name, f.FieldType)
 			}
 		}
+		if d == Postgres && name != TenantColumn && (c.Loose || c.Type == "bpchar") {
+			bad("make it VARCHAR or TEXT with a deterministic collation", "key column %q is %s collate %q, which pads blanks or folds case: two keys would be one row and two shards", name, c.Type, c.Collation)
+		}
 		if d == MySQL && name != TenantColumn && c.Collation != "" && !strings.Contains(c.Collation, "nopad_bin") && c.Collation != "utf8mb4_0900_bin" {
 			bad("make it VARBINARY", "key column %q has collation %q, which pads blanks or folds case: two keys would be one row and two shards", name, c.Collation)
 		}
@@ -213,6 +231,15 @@ const (
 
 // kindOf returns the kind of a column's type. SQLite's rules are those of its column affinity (https://www.sqlite.org/datatype3.html).
 func kindOf(typ string, d Dialect) kind {
+	if d == Postgres { // by their names in the catalogue
+		switch typ {
+		case "int2", "int4", "int8":
+			return integerKind
+		case "varchar", "text", "bpchar", "bytea":
+			return textKind
+		}
+		return otherKind
+	}
 	typ = strings.ToUpper(typ)
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(typ, p) })
@@ -278,15 +305,22 @@ var (
 )
 
 func (db *database) inspect(ctx context.Context, name string) (shape, error) {
-	if db.dialect == SQLite {
+	switch db.dialect {
+	case SQLite:
 		return db.inspectSQLite(ctx, name)
+	case Postgres:
+		return db.inspectPostgres(ctx, name)
 	}
 	return db.inspectMySQL(ctx, name)
 }
 
 // each runs one of the constants above and calls scan for each row.
 func (db *database) each(ctx context.Context, st *wire.Statement, arg any, scan func(rows *sql.Rows) error) error {
-	rows, err := db.sql(false).QueryContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: st}), st.Text(), arg)
+	return eachOf(ctx, db.sql(false), st, arg, scan)
+}
+
+func eachOf(ctx context.Context, pool *sql.DB, st *wire.Statement, arg any, scan func(rows *sql.Rows) error) error {
+	rows, err := pool.QueryContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: st}), st.Text(), arg)
 	if err != nil {
 		return err
 	}

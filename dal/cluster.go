@@ -1,6 +1,7 @@
 package dal
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -26,17 +27,23 @@ const (
 	SQLite Dialect = "sqlite"
 	// MySQL is MySQL 8 or MariaDB 10.6 and later: a database a place.
 	MySQL Dialect = "mysql"
+	// Postgres is PostgreSQL 13 or later: a database a place, with row-level security under it.
+	Postgres Dialect = "postgres"
 )
 
 // Endpoint says how to reach one physical database. Its String never holds a password.
 type Endpoint struct {
 	Dialect  Dialect
 	Path     string // SQLite: the file
-	Network  string // MySQL: "tcp" or "unix"
-	Address  string // MySQL: host:port, or the socket's path
+	Network  string // a server's: "tcp" or "unix"
+	Address  string // a server's: host:port, or the socket's path; PostgreSQL's ends in .s.PGSQL.<port>
 	User     string
 	Password string
 	Database string
+
+	// PostgreSQL: the second login of a place, for system scopes. Its policies open the declared tables alone.
+	SystemUser     string
+	SystemPassword string
 }
 
 // String names the endpoint without its password.
@@ -44,7 +51,7 @@ func (e Endpoint) String() string {
 	if e.Dialect == SQLite {
 		return "sqlite:" + e.Path
 	}
-	return fmt.Sprintf("mysql://%s@%s(%s)/%s", e.User, e.Network, e.Address, e.Database)
+	return fmt.Sprintf("%s://%s@%s(%s)/%s", cmp.Or(e.Dialect, MySQL), e.User, e.Network, e.Address, e.Database)
 }
 
 // MySQLConfig returns the driver's configuration for a MySQL endpoint.
@@ -55,17 +62,18 @@ func (e Endpoint) MySQLConfig() *mysql.Config {
 }
 
 // Cluster names the servers or files of a deployment. Shards are numbered: Shards[0] serves s1, Shards[1] serves s2. The zero Cluster is not
-// usable; make one with [SQLiteCluster], [MySQLCluster] or [ParseURLs].
+// usable; make one with [SQLiteCluster], [MySQLCluster], [PostgresCluster] or [ParseURLs].
 type Cluster struct {
 	Dialect Dialect
 	// Dir holds SQLite's files: control.db, s1.db, s1.<schema>.db, <tenant>-s1.db.
 	Dir string
-	// Shards are the default shards' databases, s1 first. With SQLite only their number counts.
+	// Shards are the default shards' databases, s1 first. With SQLite only their number counts. With PostgreSQL their logins are the operator's, which
+	// owns the tables and which schema.Up alone uses; a store uses two logins of each database that are derived from LoginSecret.
 	Shards []Endpoint
 	// Dedicated is the server on which tenants with a database of their own get it. Nil: the first shard's server.
 	Dedicated *Endpoint
-	// LoginSecret is the key from which the passwords of dedicated tenants' logins are derived. Empty: the first shard's password, and if
-	// that is empty too a tenant with a database of its own is refused with [ErrNoLoginSecret].
+	// LoginSecret is the key from which the passwords of dedicated tenants' logins, and of all logins on PostgreSQL, are derived. Empty: the first
+	// shard's password, and if that is empty too a tenant with a database of its own, or a cluster on PostgreSQL, is refused with [ErrNoLoginSecret].
 	LoginSecret string
 	// Synchronous is SQLite's: OFF, NORMAL, FULL or EXTRA. Empty means NORMAL: every commit survives the end of the process (kill -9), the last
 	// ones may be lost when the machine itself stops; FULL survives that too and costs a disk flush a commit.
@@ -85,17 +93,30 @@ func MySQLCluster(shards ...Endpoint) Cluster {
 	return Cluster{Dialect: MySQL, Shards: shards}
 }
 
-// ParseURLs returns the cluster of a comma-separated list of mysql://user@host:port/database, one a shard. The password is passed apart, so that
-// no URL holds one; a URL that does is refused.
+// PostgresCluster returns a cluster with one database a shard. The endpoints hold the operator's login.
+func PostgresCluster(shards ...Endpoint) Cluster {
+	for i := range shards {
+		shards[i].Dialect = Postgres
+	}
+	return Cluster{Dialect: Postgres, Shards: shards}
+}
+
+// ParseURLs returns the cluster of a comma-separated list of mysql://user@host:port/database or postgres://user@host:port/database, one a shard and all
+// of one kind. The password is passed apart, so that no URL holds one; a URL that does is refused.
 //
 // It returns [*URLError], whose message never repeats the URL's password.
 func ParseURLs(list, password string) (Cluster, error) {
 	var shards []Endpoint
+	kind := MySQL
 	for i, raw := range strings.Split(list, ",") {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(raw), "mysql://")
-		if !ok {
-			return Cluster{}, &URLError{Position: i + 1, Reason: "it does not begin with mysql://"}
+		scheme, rest, ok := strings.Cut(strings.TrimSpace(raw), "://")
+		if !ok || scheme != string(MySQL) && scheme != string(Postgres) {
+			return Cluster{}, &URLError{Position: i + 1, Reason: "it does not begin with mysql:// or postgres://"}
 		}
+		if i > 0 && Dialect(scheme) != kind {
+			return Cluster{}, &URLError{Position: i + 1, Reason: "it is of another kind than the first"}
+		}
+		kind = Dialect(scheme)
 		user, rest, ok := strings.Cut(rest, "@")
 		switch {
 		case !ok || user == "":
@@ -104,7 +125,7 @@ func ParseURLs(list, password string) (Cluster, error) {
 			return Cluster{}, &URLError{Position: i + 1, Reason: "it holds a password; pass the password apart"}
 		}
 		addr, database, ok := strings.Cut(rest, "/")
-		if !ok || database == "" || strings.ContainsAny(database, "/?&`.\\ \x00") || len(database) > 40 {
+		if !ok || database == "" || strings.ContainsAny(database, "/?&`.\\ \x00") || len(database) > maxDatabase {
 			return Cluster{}, &URLError{Position: i + 1, Reason: "it names no database of at most 40 plain characters"}
 		}
 		host, port, err := net.SplitHostPort(addr)
@@ -112,6 +133,9 @@ func ParseURLs(list, password string) (Cluster, error) {
 			return Cluster{}, &URLError{Position: i + 1, Reason: "its address is not host:port"}
 		}
 		shards = append(shards, Endpoint{Network: "tcp", Address: addr, User: user, Password: password, Database: database})
+	}
+	if kind == Postgres {
+		return PostgresCluster(shards...), nil
 	}
 	return MySQLCluster(shards...), nil
 }
@@ -125,6 +149,9 @@ func (c Cluster) ShardIDs() []shardrouter.ShardID {
 	return ids
 }
 
+// maxDatabase is the longest name of a given database from which others are made.
+const maxDatabase = 40
+
 // Validate reports every mistake in the cluster at once: none or unknown kind, no shards, no folder, two shards with one database.
 func (c Cluster) Validate() error {
 	var errs []error
@@ -136,7 +163,10 @@ func (c Cluster) Validate() error {
 		if c.Dir == "" {
 			errs = append(errs, errors.New("dal: Cluster.Dir is empty: name the folder of the SQLite files"))
 		}
-	case MySQL:
+	case MySQL, Postgres:
+		if c.Dialect == Postgres && c.secret() == "" && len(c.Shards) > 0 {
+			errs = append(errs, ErrNoLoginSecret)
+		}
 		seen := map[string]int{}
 		for i, s := range c.Shards {
 			if s.Address == "" || s.Database == "" {
@@ -147,9 +177,12 @@ func (c Cluster) Validate() error {
 				errs = append(errs, fmt.Errorf("dal: shards s%d and s%d are one database: %s: give each shard a database of its own", j+1, i+1, s))
 			}
 			seen[at] = i
+			if c.Dialect == Postgres && len(s.Database) > maxDatabase {
+				errs = append(errs, fmt.Errorf("dal: Cluster.Shards[%d]: database %q has more than %d bytes, which leaves no room for the names made from it", i, s.Database, maxDatabase))
+			}
 		}
 	default:
-		errs = append(errs, fmt.Errorf("dal: Cluster.Dialect %q is not sqlite or mysql", c.Dialect))
+		errs = append(errs, fmt.Errorf("dal: Cluster.Dialect %q is not sqlite, mysql or postgres", c.Dialect))
 	}
 	return errors.Join(errs...)
 }
@@ -162,6 +195,28 @@ func (c Cluster) Control() Endpoint {
 	}
 	e := c.Shards[0]
 	e.Database += "_tdal_control"
+	if c.Dialect == Postgres { // no tenant has anything to do there
+		e = c.logins(e)
+		e.User, e.Password = e.SystemUser, e.SystemPassword
+	}
+	return e
+}
+
+// secret is the key of the derived logins.
+func (c Cluster) secret() string {
+	if c.LoginSecret != "" || len(c.Shards) == 0 {
+		return c.LoginSecret
+	}
+	return c.Shards[0].Password
+}
+
+// logins puts the two derived logins of a PostgreSQL database into its endpoint: one for tenants, one for system scopes. They are the database's own, so
+// a login of one place is of no use in another.
+func (c Cluster) logins(e Endpoint) Endpoint {
+	user, password := login(e.Database, c.secret(), "")
+	e.User, e.Password = user+"_app", password
+	user, password = login(e.Database+"\x00system", c.secret(), "")
+	e.SystemUser, e.SystemPassword = user+"_sys", password
 	return e
 }
 
@@ -184,6 +239,9 @@ func (c Cluster) Endpoint(p Place, owner tenant.ID) (Endpoint, error) {
 		if p.Schema != "" {
 			e.Database = identifier(e.Database + "_" + p.Schema)
 		}
+		if c.Dialect == Postgres {
+			e = c.logins(e)
+		}
 		return e, nil
 	}
 	if owner == "" {
@@ -195,17 +253,17 @@ func (c Cluster) Endpoint(p Place, owner tenant.ID) (Endpoint, error) {
 		if e = *c.Dedicated; e.Database == "" {
 			e.Database = base
 		}
-		e.Dialect = MySQL
+		e.Dialect = c.Dialect
 	}
-	secret := c.LoginSecret
-	if secret == "" {
-		secret = c.Shards[0].Password
-	}
+	secret := c.secret()
 	if secret == "" {
 		return Endpoint{}, fmt.Errorf("tenant %q: %w", owner, ErrNoLoginSecret)
 	}
 	base := e.Database
 	e.Database = identifier(base + "_" + string(p.Shard))
+	if c.Dialect == Postgres {
+		return c.logins(e), nil
+	}
 	e.User, e.Password = login(base, secret, owner)
 	return e, nil
 }
@@ -236,8 +294,8 @@ func login(base, secret string, owner tenant.ID) (user, password string) {
 	return "tdal_" + hex.EncodeToString(name[:12]), base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// identifier shortens a database's name to MySQL's 64 characters, and keeps different names different. A GRANT writes _ and % with a backslash, which
-// counts, so they count double here.
+// identifier shortens a database's name to what MySQL (64 characters) and PostgreSQL (63 bytes) take, and keeps different names different. A GRANT writes
+// _ and % with a backslash, which counts, so they count double here.
 func identifier(name string) string {
 	if width(name) <= 64 {
 		return name

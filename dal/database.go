@@ -27,8 +27,10 @@ type database struct {
 	place   Place
 	dialect Dialect
 	gorm    *gorm.DB
-	writer  *wire.Pool // SQLite: one connection; MySQL: the only pool
+	writer  *wire.Pool // SQLite: one connection; MySQL: the only pool; PostgreSQL: the tenants'
 	reader  *wire.Pool // SQLite alone
+	system  *wire.Pool // PostgreSQL alone: the login of system scopes
+	roles   roles      // PostgreSQL alone
 	maxOpen int        // connections that tenants can take; systemConns more are the library's
 	lanes   lanes
 	seat    *seat // what keeps the place of one tenant open; nil for a shared place
@@ -61,6 +63,10 @@ func (s *Store) openDatabase(ctx context.Context, p Place, e Endpoint) (*databas
 		err = db.openSQLite(ctx, e, s.cfg.Cluster.Synchronous, opts)
 	case MySQL:
 		mariaDB, err = db.openMySQL(ctx, e, s.cfg.ConnMaxLifetime, opts)
+	case Postgres:
+		err = db.openPostgres(ctx, e, s.cfg.ConnMaxLifetime, opts)
+	default:
+		err = fmt.Errorf("dal: place %s: unknown dialect %q", p, e.Dialect)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.close())
@@ -103,9 +109,40 @@ func (db *database) openMySQL(ctx context.Context, e Endpoint, lifetime time.Dur
 	return strings.Contains(version, "MariaDB"), nil
 }
 
-// notMigratedOr maps "unknown database" to [ErrNotMigrated].
+// roles are the names of a PostgreSQL place's two logins.
+type roles struct{ tenant, system string }
+
+// openPostgres opens the two pools of a place: the tenants', under the floor, and that of system scopes.
+func (db *database) openPostgres(ctx context.Context, e Endpoint, lifetime time.Duration, opts wire.Options) (err error) {
+	db.roles = roles{tenant: e.User, system: e.SystemUser}
+	if db.writer, err = wire.OpenPostgres(e.postgres(db.store.cfg.LockWait, true), opts); err != nil {
+		return err
+	}
+	limit(db.writer, db.maxOpen+systemConns, lifetime)
+	e.User, e.Password = e.SystemUser, e.SystemPassword
+	if db.system, err = wire.OpenPostgres(e.postgres(db.store.cfg.LockWait, false), opts); err != nil {
+		return err
+	}
+	limit(db.system, systemConns, lifetime)
+	for _, pool := range []*wire.Pool{db.writer, db.system} {
+		if err := pool.PingContext(ctx); err != nil {
+			return notMigratedOr(err, db.place)
+		}
+	}
+	return nil
+}
+
+// postgres returns how the wire opens a PostgreSQL endpoint.
+func (e Endpoint) postgres(lockWait time.Duration, floor bool) wire.Postgres {
+	return wire.Postgres{
+		Network: e.Network, Address: e.Address, User: e.User, Password: e.Password, Database: e.Database, Floor: floor, LockTimeout: lockWait,
+	}
+}
+
+// notMigratedOr maps "unknown database" to [ErrNotMigrated], and on PostgreSQL, whose logins schema.Up makes, a login that is refused.
 func notMigratedOr(err error, p Place) error {
-	if wire.Code(err) == 1049 {
+	switch state := wire.SQLState(err); {
+	case wire.Code(err) == 1049, state == "3D000", state == "28P01", state == "28000", state == "42501":
 		return fmt.Errorf("%w: place %s: %w", ErrNotMigrated, p, err)
 	}
 	return err
@@ -122,8 +159,11 @@ func limit(p *wire.Pool, open int, lifetime time.Duration) {
 func (s *Store) openOver(p Place, d Dialect, inner driver.Connector) (*database, error) {
 	db := &database{store: s, place: p, dialect: d, maxOpen: s.cfg.MaxOpen, lanes: lanesOf(p)}
 	opts := wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer, Poisons: wire.PoisonsMySQL}
-	if d == SQLite {
+	switch d {
+	case SQLite:
 		opts.Poisons = wire.PoisonsSQLite
+	case Postgres:
+		opts.Poisons = wire.PoisonsPostgres
 	}
 	db.writer = wire.NewPool(inner, opts)
 	if err := db.openGorm(false); err != nil {
@@ -154,6 +194,14 @@ func gormConfig(log *slog.Logger) *gorm.Config {
 		NowFunc:              func() time.Time { return time.Now().UTC().Round(time.Microsecond) },
 		Logger:               &gormLogger{log, logger.Warn},
 	}
+}
+
+// of returns the pool for a statement of a tenant's, or of a system scope.
+func (db *database) of(system, write bool) *sql.DB {
+	if system && db.system != nil {
+		return db.system.DB
+	}
+	return db.sql(write)
 }
 
 // sql returns the pool for a write or a read.
@@ -193,12 +241,15 @@ func (db *database) stats() wire.Stats {
 	if db.reader != nil {
 		s = s.Add(db.reader.Stats())
 	}
+	if db.system != nil {
+		s = s.Add(db.system.Stats())
+	}
 	return s
 }
 
 func (db *database) close() error {
 	var errs []error
-	for _, p := range []*wire.Pool{db.reader, db.writer} {
+	for _, p := range []*wire.Pool{db.reader, db.system, db.writer} {
 		if p == nil {
 			continue
 		}

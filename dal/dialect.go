@@ -2,6 +2,7 @@ package dal
 
 import (
 	"gorm.io/driver/mysql"
+	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/callbacks"
 
@@ -44,6 +45,19 @@ func (d mysqlDialector) RollbackTo(tx *gorm.DB, name string) error {
 	return savepoint(tx, "ROLLBACK TO SAVEPOINT", name)
 }
 
+// postgresDialector is gorm's, without RETURNING (which would make a write a query) and with savepoints that pass as fixed texts.
+type postgresDialector struct{ postgres.Dialector }
+
+// SavePoint sends the savepoint.
+func (d postgresDialector) SavePoint(tx *gorm.DB, name string) error {
+	return savepoint(tx, "SAVEPOINT", name)
+}
+
+// RollbackTo returns to a savepoint.
+func (d postgresDialector) RollbackTo(tx *gorm.DB, name string) error {
+	return savepoint(tx, "ROLLBACK TO SAVEPOINT", name)
+}
+
 func savepoint(tx *gorm.DB, verb, name string) error {
 	t, ok := tx.Statement.ConnPool.(*txPool)
 	if !ok {
@@ -54,8 +68,11 @@ func savepoint(tx *gorm.DB, verb, name string) error {
 
 // newDialector returns gorm's dialect over a pool of ours.
 func newDialector(d Dialect, p gorm.ConnPool, mariaDB bool) gorm.Dialector {
-	if d == SQLite {
+	switch d {
+	case SQLite:
 		return &sqliteDialector{sqlite.Dialector{Conn: p}}
+	case Postgres:
+		return &postgresDialector{postgres.Dialector{Config: &postgres.Config{Conn: p, WithoutReturning: true}}}
 	}
 	return &mysqlDialector{mysql.Dialector{Config: &mysql.Config{
 		Conn: p, SkipInitializeWithVersion: true,

@@ -38,7 +38,7 @@ type URLError struct {
 
 // Error names the URL by its position in the list.
 func (e *URLError) Error() string {
-	return fmt.Sprintf("dal: shard URL %d: %s; the form is mysql://user@host:port/database", e.Position, e.Reason)
+	return fmt.Sprintf("dal: shard URL %d: %s; the form is mysql://user@host:port/database, or postgres://", e.Position, e.Reason)
 }
 
 // ErrNotMigrated reports a place, or the control database, whose tables are missing or of an older version. Possibly wrapped.
@@ -67,6 +67,24 @@ func (e *ModelError) Error() string {
 
 // Is reports that every ModelError is an [ErrModel].
 func (e *ModelError) Is(target error) bool { return target == ErrModel }
+
+// ErrRole reports a PostgreSQL login under which row-level security would not hold. Possibly wrapped and joined; see [RoleError].
+var ErrRole = errors.New("dal: role refused")
+
+// RoleError names the login and why. It is [ErrRole].
+type RoleError struct {
+	Place   Place
+	Role    string
+	Problem string
+}
+
+// Error names place, role and problem.
+func (e *RoleError) Error() string {
+	return fmt.Sprintf("dal: role %q in %s: %s; take that right away, schema.Up makes the role without it", e.Role, e.Place, e.Problem)
+}
+
+// Is reports that every RoleError is an [ErrRole].
+func (e *RoleError) Is(target error) bool { return target == ErrRole }
 
 // ErrShape reports a statement shape that the scope cannot be written into. Nothing was sent. Possibly wrapped; see [ShapeError].
 var ErrShape = errors.New("dal: statement shape refused")

@@ -1,5 +1,7 @@
 package dal
 
+import "strconv"
+
 // tokenKind is what a lexer found.
 type tokenKind uint8
 
@@ -29,6 +31,9 @@ type lexer struct {
 	text  string
 	pos   int
 	named bool // @name is a placeholder
+	// dollar reads a text that gorm built for PostgreSQL: "name" is a name, $1, $2, ... are the placeholders, each once and in order.
+	dollar bool
+	holes  int // read so far
 }
 
 // next returns the next token, or why the text cannot be read.
@@ -57,7 +62,21 @@ func (l *lexer) next() (token, string) {
 		if why := l.quoted('`'); why != "" {
 			return t, why
 		}
-	case c == '?':
+	case c == '"' && l.dollar:
+		t.kind = tokenName
+		if why := l.quoted('"'); why != "" {
+			return t, why
+		}
+	case c == '$' && l.dollar:
+		t.kind = tokenHole
+		l.holes++
+		for l.pos < len(l.text) && l.text[l.pos] >= '0' && l.text[l.pos] <= '9' {
+			l.pos++
+		}
+		if l.text[t.start+1:l.pos] != strconv.Itoa(l.holes) || l.pos < len(l.text) && isWord(l.text[l.pos]) {
+			return t, "its placeholders are not in order"
+		}
+	case c == '?' && !l.dollar:
 		t.kind = tokenHole
 		if l.pos < len(l.text) && isWord(l.text[l.pos]) {
 			return t, "it holds a numbered placeholder"

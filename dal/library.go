@@ -90,7 +90,7 @@ func (l *Library) Exec(ctx context.Context, st *wire.Statement, args ...any) (sq
 		return nil, err
 	}
 	defer permit.Release()
-	return db.sql(true).ExecContext(ctx, st.Text(), args...)
+	return db.of(st.System(), true).ExecContext(ctx, st.Text(), args...)
 }
 
 // Query runs a constant that returns rows. The caller closes them.
@@ -100,7 +100,7 @@ func (l *Library) Query(ctx context.Context, st *wire.Statement, args ...any) (*
 		return nil, err
 	}
 	defer permit.Release()
-	return db.sql(false).QueryContext(ctx, st.Text(), args...)
+	return db.of(st.System(), false).QueryContext(ctx, st.Text(), args...)
 }
 
 // Tx runs fn in a transaction and commits it if nothing failed. Any error, of fn or of a statement that fn swallowed, rolls everything back.
@@ -113,7 +113,7 @@ func (l *Library) Tx(ctx context.Context, fn func(tx *LibraryTx) error) error {
 	}
 	defer permit.Release()
 	id, _ := tenant.FromContext(ctx)
-	inner, err := db.sql(true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: id, Permit: permit}), nil)
+	inner, err := db.of(id == "", true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: id, Permit: permit}), nil)
 	if err != nil {
 		return err
 	}

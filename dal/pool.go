@@ -56,7 +56,7 @@ func (p *pool) admit(ctx context.Context, op, text string, write bool) (context.
 		return ctx, nil, nil, err
 	}
 	m.Permit = permit
-	return ctx, m, db.sql(write), nil
+	return ctx, m, db.of(p.bypass != nil, write), nil
 }
 
 // ended spends the mark of a statement that was sent, and drops the call's hold on the permit; the connection keeps its own.
@@ -137,7 +137,7 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 		return nil, err
 	}
 	defer permit.Release()
-	inner, err := db.sql(true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
+	inner, err := db.of(p.bypass != nil, true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -159,6 +159,12 @@ func (s *Store) connectControl(ctx context.Context) error {
 		if s.pool, err = wire.OpenMySQL(e.MySQLConfig(), opts); err == nil {
 			limit(s.pool, controlConns, s.cfg.ConnMaxLifetime)
 		}
+	case Postgres:
+		if s.pool, err = wire.OpenPostgres(e.postgres(s.cfg.LockWait, false), opts); err == nil {
+			limit(s.pool, 4, s.cfg.ConnMaxLifetime)
+		}
+	default:
+		err = fmt.Errorf("dal: control database: unknown dialect %q", e.Dialect)
 	}
 	if err != nil {
 		return err

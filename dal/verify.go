@@ -20,7 +20,7 @@ func verify(stmt *gorm.Statement, v verb, node *scopedWhere) string {
 			return "a named argument"
 		}
 	}
-	l := lexer{text: text}
+	l := lexer{text: text, dollar: stmt.Name() == string(Postgres)}
 	depth, holes, n := 0, 0, 0
 	tail := false // in the conditions after the scope's
 	var last token

@@ -1,6 +1,10 @@
 package control
 
-import "github.com/tenantdal/tenantdal/internal/wire"
+import (
+	"strings"
+
+	"github.com/tenantdal/tenantdal/internal/wire"
+)
 
 // dialect holds the statements whose text differs between the databases.
 type dialect struct {
@@ -16,6 +20,8 @@ type dialect struct {
 const (
 	mysqlNow  = "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"
 	sqliteNow = "CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)"
+	// Not now(), which stands still in a transaction.
+	postgresNow = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 )
 
 var dialects = map[string]dialect{
@@ -27,6 +33,15 @@ var dialects = map[string]dialect{
 		leaseTake:   register("control.lease_take.mysql", leaseTakeText(mysqlNow)),
 		leaseRenew:  register("control.lease_renew.mysql", leaseRenewText(mysqlNow)),
 		leaseFree:   register("control.lease_free.mysql", leaseFreeText(mysqlNow)),
+	},
+	"postgres": {
+		// Reads the one row by primary key.
+		lock:        register("control.lock.postgres", "SELECT epoch, hash FROM tdal_topology WHERE id = 1 FOR UPDATE"),
+		leases:      register("control.leases.postgres", leasesText(postgresNow)),
+		leaseInsert: register("control.lease_insert.postgres", leaseInsertText(postgresNow)),
+		leaseTake:   register("control.lease_take.postgres", leaseTakeText(postgresNow)),
+		leaseRenew:  register("control.lease_renew.postgres", leaseRenewText(postgresNow)),
+		leaseFree:   register("control.lease_free.postgres", strings.ReplaceAll(leaseFreeText(postgresNow), "X''", "''")),
 	},
 	"sqlite": {
 		// The transaction began with the file's write lock, so a plain read is a locked one.

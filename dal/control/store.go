@@ -29,11 +29,11 @@ var (
 // New returns a store over a pool of the control database. The caller owns the pool, closes it, and on SQLite gives it one connection
 // (SetMaxOpenConns(1)); a pool of [wire.OpenSQLite] begins its transactions with the file's write lock, which the store counts on.
 //
-// dialect is "sqlite" or "mysql"; New panics on any other, since it is a mistake in the calling code. It performs no I/O.
+// dialect is "sqlite", "mysql" or "postgres"; New panics on any other, since it is a mistake in the calling code. It performs no I/O.
 func New(pool *wire.Pool, dialect string) *Store {
 	d, ok := dialects[dialect]
 	if !ok {
-		panic(fmt.Sprintf("control: New: unknown dialect %q: want sqlite or mysql", dialect))
+		panic(fmt.Sprintf("control: New: unknown dialect %q: want sqlite, mysql or postgres", dialect))
 	}
 	return &Store{pool: pool, dialect: d}
 }
