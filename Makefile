@@ -9,10 +9,15 @@ BENCH_ARGS ?=
 # The first run builds the linter (about 80 s on two cores, downloads included); after that Go's build cache has it.
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# What the tests need besides Go: the MariaDB server, and a C compiler for the race detector. These Debian packages hold
-# programs only; none of them starts a service.
+# What the tests need besides Go: the MariaDB and PostgreSQL servers, and a C compiler for the race detector. These Debian
+# packages hold programs only; none of them starts a service. PostgreSQL's would make and start a cluster of its own: its
+# tools come first, and are told not to.
 MARIADB_PACKAGES  := mariadb-server-core mariadb-client-core
+POSTGRES_PACKAGES := postgresql
 COMPILER_PACKAGES := gcc libc6-dev
+
+# With these set a test that needs a server fails where it would be skipped.
+REQUIRE_SERVERS := TENANTDAL_REQUIRE_MARIADB=1 TENANTDAL_REQUIRE_POSTGRES=1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -21,22 +26,26 @@ COMPILER_PACKAGES := gcc libc6-dev
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: test-deps vet lint bench-test ## Everything that CI checks: vet, lint, all tests with the race detector and real MariaDB servers
-	TENANTDAL_REQUIRE_MARIADB=1 $(GO) test -race -count=1 -timeout 25m ./...
+test: test-deps vet lint bench-test ## Everything that CI checks: vet, lint, all tests with the race detector and real servers
+	$(REQUIRE_SERVERS) $(GO) test -race -count=1 -timeout 25m ./...
 
 test-long: test-deps ## All tests without the race detector, the long ones that are left out under it included
-	TENANTDAL_REQUIRE_MARIADB=1 $(GO) test -count=1 -timeout 60m ./...
+	$(REQUIRE_SERVERS) $(GO) test -count=1 -timeout 60m ./...
 
 test-deps: ## Install what the tests need and the machine lacks (Debian, Ubuntu; as root or with passwordless sudo)
 	@set -eu; \
 	PATH="$$PATH:/usr/sbin:/usr/local/sbin"; \
 	missing() { ! command -v "$$1" >/dev/null 2>&1; }; \
+	no_postgres() { missing initdb && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }; \
 	packages=; \
+	postgres=; \
 	if missing mariadbd || missing mariadb-install-db; then packages="$(MARIADB_PACKAGES)"; fi; \
 	if missing gcc && missing clang; then packages="$$packages $(COMPILER_PACKAGES)"; fi; \
-	if [ -z "$$packages" ]; then exit 0; fi; \
+	if no_postgres; then postgres="$(POSTGRES_PACKAGES)"; fi; \
+	if [ -z "$$packages$$postgres" ]; then exit 0; fi; \
 	if missing apt-get; then \
-		echo "test-deps: the tests need a MariaDB server (mariadbd, mariadb-install-db) and a C compiler (gcc or clang)." >&2; \
+		echo "test-deps: the tests need a MariaDB server (mariadbd, mariadb-install-db), a PostgreSQL server (postgres, initdb)" >&2; \
+		echo "test-deps: and a C compiler (gcc or clang)." >&2; \
 		echo "test-deps: one of them is missing, and there is no apt-get here: please install it with your system's own means." >&2; \
 		exit 1; \
 	fi; \
@@ -44,12 +53,20 @@ test-deps: ## Install what the tests need and the machine lacks (Debian, Ubuntu;
 	elif sudo -n true 2>/dev/null; then sudo="sudo -n"; \
 	else \
 		echo "test-deps: packages are missing, and installing them takes root. Please run:" >&2; \
-		echo "    sudo apt-get install --no-install-recommends $$packages" >&2; \
+		echo "    sudo apt-get install --no-install-recommends $$packages $$postgres" >&2; \
 		exit 1; \
 	fi; \
-	echo "test-deps: installing $$packages with apt-get (programs only, no service is started)"; \
+	echo "test-deps: installing $$packages $$postgres with apt-get (programs only, no service is started)"; \
 	$$sudo apt-get update -qq || echo "test-deps: apt-get update failed, going on with the package lists at hand" >&2; \
-	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$packages; \
+	install="env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"; \
+	if [ -n "$$postgres" ]; then \
+		$$sudo $$install postgresql-common; \
+		$$sudo sed -i -E 's/^#? *create_main_cluster *=.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf; \
+	fi; \
+	$$sudo $$install $$packages $$postgres; \
+	if no_postgres; then \
+		echo "test-deps: postgres is still missing after the installation" >&2; exit 1; \
+	fi; \
 	if missing mariadbd || missing mariadb-install-db; then \
 		echo "test-deps: mariadbd is still missing after the installation" >&2; exit 1; \
 	fi

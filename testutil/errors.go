@@ -1,22 +1,24 @@
 package testutil
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
 
-// NotInstalledError reports that a program of the MariaDB server was not found on this machine. Its message names the Debian
+// NotInstalledError reports that a program of a server was not found on this machine. Its message names the Debian
 // package that brings it and the make target that installs that package.
 type NotInstalledError struct {
 	Program  string   // the program that is missing, for example "mariadbd"
 	Searched []string // where it was looked for, in order; never empty
+	Packages string   // the Debian packages that bring it; empty: those of MariaDB
 }
 
 // Error names the program, the places searched and the cure.
 func (e *NotInstalledError) Error() string {
 	return fmt.Sprintf("testutil: %s is not installed (looked in %s); "+
 		"install the Debian packages %s, or run `make test`, which does that",
-		e.Program, strings.Join(e.Searched, ", "), debianPackages)
+		e.Program, strings.Join(e.Searched, ", "), cmp.Or(e.Packages, debianPackages))
 }
 
 // SocketPathError reports a unix socket path that is longer than the operating system takes.
@@ -65,15 +67,16 @@ func (e *DirInUseError) Error() string {
 
 // StartError reports that a server could not be made or did not come up.
 type StartError struct {
-	Dir string // MariaDBConfig.Dir
-	Op  string // what was being done, for example "start"
-	Err error  // why; never nil
-	Log string // the last lines that the server or the installer wrote during this attempt; may be empty
+	Server string // "PostgreSQL"; empty: MariaDB
+	Dir    string // the server's directory
+	Op     string // what was being done, for example "start"
+	Err    error  // why; never nil
+	Log    string // the last lines that the server or the installer wrote during this attempt; may be empty
 }
 
 // Error names the directory, the reason and the last lines of the server's log.
 func (e *StartError) Error() string {
-	msg := fmt.Sprintf("testutil: %s MariaDB in %q: %v", e.Op, e.Dir, e.Err)
+	msg := fmt.Sprintf("testutil: %s %s in %q: %v", e.Op, cmp.Or(e.Server, "MariaDB"), e.Dir, e.Err)
 	if e.Log != "" {
 		msg += "; its log ends with:\n" + e.Log
 	}

@@ -29,16 +29,16 @@ const dropLimit = 10 * time.Second
 func RequireMariaDB(tb TB) {
 	tb.Helper()
 	_, err := FindMariaDB()
-	skipOrFail(tb, err)
+	skipOrFail(tb, RequireMariaDBEnv, err)
 }
 
 // skipOrFail ends the test because of err, in the way that the environment asks for; it does nothing if err is nil.
-func skipOrFail(tb TB, err error) {
+func skipOrFail(tb TB, env string, err error) {
 	tb.Helper()
-	switch value := os.Getenv(RequireMariaDBEnv); {
+	switch value := os.Getenv(env); {
 	case err == nil:
 	case value != "" && value != "0":
-		tb.Fatalf("%s=%s, but: %v", RequireMariaDBEnv, value, err)
+		tb.Fatalf("%s=%s, but: %v", env, value, err)
 	default:
 		tb.Skip(err)
 	}

@@ -65,7 +65,7 @@ func TestSkipOrFail(t *testing.T) {
 	} {
 		t.Setenv(RequireMariaDBEnv, c.env)
 		r := &recorder{}
-		skipOrFail(r, c.err)
+		skipOrFail(r, RequireMariaDBEnv, c.err)
 		if r.skipped != c.skipped || r.failed != c.failed {
 			t.Errorf("%s=%q, error %v: skipped %d, failed %d; want %d, %d", RequireMariaDBEnv, c.env, c.err, r.skipped, r.failed, c.skipped, c.failed)
 		}

@@ -11,17 +11,17 @@ const canReap = true
 
 // reapScript waits at its standard input. A line there dismisses it. The end of the input means that the process at the other
 // end is gone, be it by SIGKILL, by a panic or by the time limit of `go test`: then it kills every process that works on a data
-// directory below $1, and removes those directories and their sockets. The pattern goes through a pipe, since grep would find
-// itself if it were an argument.
+// directory below $1 (MariaDB names it in --datadir=, PostgreSQL in -D), and removes those directories and their sockets. The
+// patterns go through a pipe, since grep would find itself if they were arguments.
 const reapScript = `
 if read -r _; then exit 0; fi
-for file in $(printf '%s\n' "--datadir=$1/" | grep -lzF -f - /proc/[0-9]*/cmdline 2>/dev/null); do
+for file in $(printf '%s\n' "--datadir=$1/" "-D$1/" | grep -lzF -f - /proc/[0-9]*/cmdline 2>/dev/null); do
 	pid=${file#/proc/}
 	kill -KILL "${pid%/cmdline}" 2>/dev/null
 done
 for file in "$1"/*/socket; do
 	if read -r socket <"$file"; then
-		rm -f -- "$socket"
+		rm -f -- "$socket" "$socket.lock"
 		rmdir -- "${socket%/*}"
 	fi
 done 2>/dev/null
