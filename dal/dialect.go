@@ -9,13 +9,18 @@ import (
 	"github.com/libtnb/sqlite"
 )
 
-// sqliteDialector is libtnb's, without its version query (nobody vouches for it) and without RETURNING (which would make a write a query).
+// sqliteDialector is libtnb's, without its version query: nobody vouches for it.
 type sqliteDialector struct{ sqlite.Dialector }
 
 // Initialize registers gorm's own callbacks and clause builders.
 func (d sqliteDialector) Initialize(db *gorm.DB) error {
 	db.ConnPool = d.Conn
-	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{LastInsertIDReversed: true})
+	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{
+		LastInsertIDReversed: true,
+		CreateClauses:        []string{"INSERT", "VALUES", "ON CONFLICT", "RETURNING"},
+		UpdateClauses:        []string{"UPDATE", "SET", "WHERE", "RETURNING"},
+		DeleteClauses:        []string{"DELETE", "FROM", "WHERE", "RETURNING"},
+	})
 	for name, builder := range d.ClauseBuilders() {
 		db.ClauseBuilders[name] = builder
 	}

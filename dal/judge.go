@@ -3,7 +3,6 @@ package dal
 import (
 	"fmt"
 	"reflect"
-	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -18,15 +17,9 @@ func (b *binding) judge(stmt *gorm.Statement, v verb) (*table, error) {
 	if v == verbRaw || stmt.SQL.Len() > 0 {
 		return nil, &ShapeError{Shape: "raw SQL", Hint: "use the builder's methods on a declared model"}
 	}
-	if stmt.TableExpr != nil {
-		return nil, &ShapeError{Shape: "Table(...)", Table: stmt.Table, Hint: "use Model(&M{}); a DTO may be the destination"}
-	}
-	if stmt.Schema == nil {
-		return nil, &ShapeError{Shape: "statement without a model", Table: stmt.Table, Hint: "name the declared model: Model(&M{})"}
-	}
-	t := b.store.tables.byType[stmt.Schema.ModelType]
-	if t == nil {
-		return nil, &UndeclaredError{Table: stmt.Table, Model: stmt.Schema.ModelType.String()}
+	t, err := b.tableOf(stmt, v)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case stmt.Table != t.name:
@@ -37,10 +30,39 @@ func (b *binding) judge(stmt *gorm.Statement, v verb) (*table, error) {
 	if err := b.reaches(t, v); err != nil {
 		return nil, err
 	}
-	if v == verbUpdate && len(stmt.Selects) == 1 && stmt.Selects[0] == "*" && same(stmt.Dest, stmt.Model) {
-		return nil, &ShapeError{Shape: "Save", Table: t.name, Hint: "use Create for a new row, Select(columns).Updates for an old one, or Repository.Update"}
-	}
 	return t, judgeClauses(stmt, t, v)
+}
+
+// tableOf finds the declared table that the statement is about: by its model, or for a write by the name that Table was given.
+func (b *binding) tableOf(stmt *gorm.Statement, v verb) (*table, error) {
+	if stmt.Schema != nil {
+		t := b.store.tables.byType[stmt.Schema.ModelType]
+		switch {
+		case t == nil && stmt.TableExpr == nil:
+			return nil, &UndeclaredError{Table: stmt.Table, Model: stmt.Schema.ModelType.String()}
+		case t == nil || stmt.TableExpr != nil && (v < verbCreate || !plainTable(stmt)):
+			return nil, &ShapeError{Shape: "Table(...)", Table: stmt.Table, Hint: "use Model(&M{}); a DTO may be the destination"}
+		}
+		return t, nil
+	}
+	if stmt.TableExpr == nil || v < verbCreate || !plainTable(stmt) {
+		return nil, &ShapeError{Shape: "statement without a model", Table: stmt.Table, Hint: "name the declared model: Model(&M{})"}
+	}
+	t := b.store.tables.byName[stmt.Table]
+	if t == nil {
+		return nil, &UndeclaredError{Table: stmt.Table}
+	}
+	if v == verbCreate { // its rows are maps, and need the model for their keys
+		if err := stmt.Parse(reflect.New(t.schema.ModelType).Interface()); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// plainTable reports Table("name"), without alias, schema or text.
+func plainTable(stmt *gorm.Statement) bool {
+	return isPlainName(stmt.Table) && len(stmt.TableExpr.Vars) == 0 && stmt.TableExpr.SQL == stmt.Quote(stmt.Table)
 }
 
 // reaches reports whether the handle may touch the table at all.
@@ -93,9 +115,9 @@ func plainKey(v any) any {
 var allowedClauses = map[verb]map[string]bool{
 	verbQuery:  {"WHERE": true, "SELECT": true, "ORDER BY": true, "GROUP BY": true, "LIMIT": true, "FOR": true, "FROM": true},
 	verbRow:    {"WHERE": true, "SELECT": true, "ORDER BY": true, "GROUP BY": true, "LIMIT": true, "FOR": true, "FROM": true},
-	verbCreate: {"WHERE": true, "ORDER BY": true, "LIMIT": true}, // left over from FirstOrCreate's query; no INSERT prints them
-	verbUpdate: {"WHERE": true, "SET": true},
-	verbDelete: {"WHERE": true},
+	verbCreate: {"ON CONFLICT": true, "RETURNING": true, "WHERE": true, "ORDER BY": true, "LIMIT": true}, // the last are left over from FirstOrCreate's query; no INSERT prints them
+	verbUpdate: {"WHERE": true, "SET": true, "RETURNING": true},
+	verbDelete: {"WHERE": true, "RETURNING": true},
 }
 
 // judgeClauses walks every clause of the statement; what it does not know is refused.
@@ -108,10 +130,15 @@ func judgeClauses(stmt *gorm.Statement, t *table, v verb) error {
 			continue
 		}
 		if !allowedClauses[v][name] {
-			if name == "ON CONFLICT" {
-				return &ShapeError{Shape: "upsert (ON CONFLICT)", Table: t.name, Hint: "Create, and on dal.IsDuplicateKey update"}
-			}
 			return shape("clause %s", name)
+		}
+		if name == "RETURNING" {
+			switch {
+			case !returns(stmt):
+				return &ShapeError{Shape: "RETURNING, which this database does not have", Table: t.name, Hint: "read the row in the same transaction"}
+			case v == verbUpdate && stmt.Model != nil && reflect.ValueOf(stmt.Model).Kind() != reflect.Pointer:
+				return &ShapeError{Shape: "RETURNING into a value", Table: t.name, Hint: "give Model a pointer"}
+			}
 		}
 		if c.Name != "" && c.Name != name || c.Builder != nil || c.BeforeExpression != nil || c.AfterNameExpression != nil || c.AfterExpression != nil {
 			return shape("hint or builder on %s", name)
@@ -124,13 +151,7 @@ func judgeClauses(stmt *gorm.Statement, t *table, v verb) error {
 		}
 	}
 	for _, s := range stmt.Selects {
-		if s == "*" || stmt.Schema.LookUpField(s) != nil {
-			continue
-		}
-		if v != verbQuery && v != verbRow {
-			if s == clause.Associations || stmt.Schema.Relationships.Relations[s] != nil || strings.ContainsAny(s, ".(") {
-				return shape("Select(%q)", s)
-			}
+		if s == "*" || t.schema.LookUpField(s) != nil || v >= verbCreate { // a write prints none of them
 			continue
 		}
 		if why := (fragment{text: s, bare: true}).judge(); why != "" {
@@ -165,8 +186,10 @@ func judgeClause(e clause.Expression) string {
 			return why
 		}
 		return judgeAll(x.Having, true)
-	case clause.Limit, clause.Set: // a Set is judged assignment by assignment
+	case clause.Limit, clause.Set, clause.OnConflict: // a Set is judged assignment by assignment, and what a conflict updates too
 		return ""
+	case clause.Returning:
+		return judgeColumns(x.Columns, true)
 	case clause.From:
 		if len(x.Tables)+len(x.Joins) > 0 {
 			return "tables or joins of the caller's own"

@@ -152,11 +152,11 @@ func judgeEarly(db *gorm.DB, v verb) {
 // judgeRows refuses by the statement's own values: rows of another tenant or shard, changed keys, a write to all rows that nobody asked for.
 func (b *binding) judgeRows(db *gorm.DB, t *table, v verb) error {
 	stmt := db.Statement
-	if s := stmt.Schema; !stmt.SkipHooks && (s.BeforeSave || s.BeforeCreate || s.BeforeUpdate || s.BeforeDelete) {
+	if s := stmt.Schema; s != nil && !stmt.SkipHooks && (s.BeforeSave || s.BeforeCreate || s.BeforeUpdate || s.BeforeDelete) {
 		return nil // hooks may still fill keys and add conditions; the statement is judged when it is sent
 	}
 	if v == verbCreate {
-		return b.eachRow(stmt, t, true, func(row reflect.Value) error { return b.admits(stmt.Context, t, row) })
+		return b.admitAll(stmt, t)
 	}
 	if v == verbUpdate {
 		if err := b.assignable(stmt, t); err != nil {

@@ -1,0 +1,306 @@
+package dal_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"github.com/tenantdal/tenantdal/dal"
+	"github.com/tenantdal/tenantdal/migrations/schema"
+	"github.com/tenantdal/tenantdal/tenant"
+	"github.com/tenantdal/tenantdal/testutil"
+)
+
+// Knight and its relatives have every kind of relation: a house that it belongs to, a seat of its own, pets, badges over a join table, notes that may
+// be about anything.
+type Knight struct {
+	dal.Model
+	PlayerID string `gorm:"size:255;not null"`
+	Name     string
+	Gold     int64
+	HouseID  *int64
+	House    *House
+	Seat     *Seat
+	Pets     []Pet
+	Badges   []Badge `gorm:"many2many:knight_badges"`
+	Notes    []Note  `gorm:"polymorphic:Subject"`
+}
+
+type House struct {
+	dal.Model
+	PlayerID string `gorm:"size:255;not null"`
+	Name     string
+}
+
+type Seat struct {
+	dal.Model
+	PlayerID string `gorm:"size:255;not null"`
+	KnightID *int64
+	Name     string
+}
+
+type Pet struct {
+	dal.Model
+	PlayerID string `gorm:"size:255;not null"`
+	KnightID *int64
+	Knight   *Knight
+	Name     string
+	Qty      int64
+}
+
+type Badge struct {
+	dal.Model
+	PlayerID string `gorm:"size:255;not null"`
+	Name     string
+}
+
+type KnightBadge struct {
+	TenantID tenant.ID `gorm:"primaryKey;column:tenant_id;size:63"`
+	KnightID int64     `gorm:"primaryKey;autoIncrement:false"`
+	BadgeID  int64     `gorm:"primaryKey;autoIncrement:false"`
+	PlayerID string    `gorm:"size:255;not null"`
+}
+
+type Note struct {
+	dal.Model
+	PlayerID    string `gorm:"size:255;not null"`
+	SubjectID   int64
+	SubjectType string
+	Text        string
+}
+
+// knightTables lists their tables, and what each has beside tenant_id, id, player_id and the times.
+var knightTables = []struct{ name, columns, key string }{
+	{"knights", "name VARCHAR(100), gold BIGINT, house_id BIGINT,", "PRIMARY KEY (tenant_id, id)"},
+	{"houses", "name VARCHAR(100),", "PRIMARY KEY (tenant_id, id)"},
+	{"seats", "knight_id BIGINT, name VARCHAR(100),", "PRIMARY KEY (tenant_id, id)"},
+	{"pets", "knight_id BIGINT, name VARCHAR(100), qty BIGINT,", "PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, player_id, name)"},
+	{"badges", "name VARCHAR(100),", "PRIMARY KEY (tenant_id, id)"},
+	{"notes", "subject_id BIGINT, subject_type VARCHAR(100), text VARCHAR(100),", "PRIMARY KEY (tenant_id, id)"},
+}
+
+func knightDDL(kind, name, columns, key string) string {
+	owner, player, moment := "TEXT", "TEXT", "DATETIME"
+	if kind != "sqlite" {
+		owner, player, moment = "VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin", "VARBINARY(255)", "DATETIME(6)"
+		columns = strings.ReplaceAll(columns, "name VARCHAR(100)", "name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin")
+	}
+	if name == "knight_badges" {
+		return fmt.Sprintf("CREATE TABLE IF NOT EXISTS knight_badges (tenant_id %s NOT NULL, knight_id BIGINT NOT NULL, badge_id BIGINT NOT NULL, player_id %s NOT NULL, PRIMARY KEY (tenant_id, player_id, knight_id, badge_id))", owner, player)
+	}
+	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (tenant_id %s NOT NULL, id BIGINT NOT NULL, player_id %s NOT NULL, %s created_at %s NULL, updated_at %s NULL, %s)", name, owner, player, columns, moment, moment, key)
+}
+
+// order is a store with the knights on one shard, so that the tenants a and b, with equal keys, share every table.
+type order struct {
+	*dal.Store
+	kind string
+	rec  *recorder
+	a, b context.Context
+	raw  *sql.DB // beside the store
+}
+
+// kinds are the databases of the tests.
+var kinds = []string{"sqlite", "mariadb"}
+
+func newOrder(tb testing.TB, kind string) *order {
+	tb.Helper()
+	o := &order{kind: kind, rec: &recorder{}}
+	files := fstest.MapFS{}
+	for i, t := range append(knightTables[:len(knightTables):len(knightTables)], struct{ name, columns, key string }{name: "knight_badges"}) {
+		for _, k := range kinds {
+			dir := map[string]string{"sqlite": "sqlite", "mariadb": "mysql"}[k]
+			files[fmt.Sprintf("%s/%04d_%s.sql", dir, i+1, t.name)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + knightDDL(k, t.name, t.columns, t.key) + ";\n-- +goose Down\nDROP TABLE IF EXISTS " + t.name + ";\n")}
+		}
+	}
+	var cluster dal.Cluster
+	if kind == "sqlite" {
+		dir := tb.TempDir()
+		cluster = dal.SQLiteCluster(dir, 1)
+		raw, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "s1.db")+"?_pragma=busy_timeout(5000)")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		o.raw = raw
+	} else {
+		cfg := testutil.NewDatabase(tb, testutil.SharedMariaDB(tb, 1)[0])
+		cluster = dal.MySQLCluster(dal.Endpoint{Network: cfg.Net, Address: cfg.Addr, User: cfg.User, Password: cfg.Passwd, Database: cfg.DBName})
+		connector, err := mysql.NewConnector(cfg)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		o.raw = sql.OpenDB(connector)
+	}
+	tb.Cleanup(func() { _ = o.raw.Close() })
+	reg, err := tenant.NewStatic(tenant.Tenant{ID: "a", Model: tenant.SharedTable}, tenant.Tenant{ID: "b", Model: tenant.SharedTable})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cfg := dal.Config{Cluster: cluster, Registry: reg, Tables: []dal.Table{
+		dal.Tenant[Knight]("player", "player_id"), dal.Tenant[House]("player", "player_id"), dal.Tenant[Seat]("player", "player_id"),
+		dal.Tenant[Pet]("player", "player_id"), dal.Tenant[Badge]("player", "player_id"), dal.Tenant[KnightBadge]("player", "player_id"), dal.Tenant[Note]("player", "player_id"),
+	}}
+	if _, err := schema.Up(tb.Context(), cfg, schema.Set{Name: "order", FS: files}); err != nil {
+		tb.Fatal(err)
+	}
+	if o.Store, err = dal.Open(tb.Context(), dal.WithObserver(cfg, o.rec)); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := o.Close(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	o.a, o.b = tenant.NewContext(tb.Context(), "a"), tenant.NewContext(tb.Context(), "b")
+	if err := o.as(o.a).Find(&[]House{}).Error; err != nil { // the place is opened and checked
+		tb.Fatal(err)
+	}
+	o.rec.take()
+	return o
+}
+
+// as returns a handle of ctx's tenant for player 7.
+func (o *order) as(ctx context.Context) *gorm.DB { return o.On(ctx, dal.Key("player", "7")) }
+
+// seed gives both tenants knights, houses, seats, pets, badges and notes with the ids 1 to 3; pet i, seat i and note i are knight i's.
+func (o *order) seed(tb testing.TB) {
+	tb.Helper()
+	for _, ctx := range []context.Context{o.a, o.b} {
+		id, _ := tenant.FromContext(ctx)
+		for i := int64(1); i <= 3; i++ {
+			m := dal.Model{ID: i}
+			name := fmt.Sprintf("%s%d", id, i)
+			for _, row := range []any{
+				&House{Model: m, PlayerID: "7", Name: name}, &Knight{Model: m, PlayerID: "7", Name: name, Gold: i},
+				&Seat{Model: m, PlayerID: "7", KnightID: &i, Name: name}, &Pet{Model: m, PlayerID: "7", KnightID: &i, Name: name, Qty: i},
+				&Badge{Model: m, PlayerID: "7", Name: name}, &Note{Model: m, PlayerID: "7", SubjectID: i, SubjectType: "knights", Text: name},
+				&KnightBadge{KnightID: i, BadgeID: i, PlayerID: "7"},
+			} {
+				if err := o.as(ctx).Create(row).Error; err != nil {
+					tb.Fatal(err)
+				}
+			}
+		}
+	}
+	o.rec.take()
+}
+
+// exec sends statements beside the store.
+func (o *order) exec(tb testing.TB, statements ...string) {
+	tb.Helper()
+	for _, s := range statements {
+		if _, err := o.raw.Exec(s); err != nil {
+			tb.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// loosen makes the pets' keys what the start-up check would refuse: a primary key and a unique name without tenant_id.
+func (o *order) loosen(tb testing.TB) {
+	tb.Helper()
+	o.exec(tb, "DROP TABLE pets", knightDDL(o.kind, "pets", knightTables[3].columns, "PRIMARY KEY (id), UNIQUE (name)"))
+}
+
+// dump returns every row of a tenant's, as text.
+func (o *order) dump(tb testing.TB, id tenant.ID) string {
+	tb.Helper()
+	var b strings.Builder
+	for _, table := range []string{"knights", "houses", "seats", "pets", "badges", "notes", "knight_badges"} {
+		rows, err := o.raw.Query("SELECT * FROM "+table+" WHERE tenant_id = ? ORDER BY 1, 2, 3", string(id))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		columns, err := rows.Columns()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for rows.Next() {
+			cells := make([]any, len(columns))
+			for i := range cells {
+				cells[i] = &sql.NullString{}
+			}
+			if err := rows.Scan(cells...); err != nil {
+				tb.Fatal(err)
+			}
+			fmt.Fprint(&b, table)
+			for i, c := range cells {
+				fmt.Fprintf(&b, " %s=%s", columns[i], c.(*sql.NullString).String)
+			}
+			b.WriteByte('\n')
+		}
+		if err := rows.Close(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// value returns one value, as text; "" for NULL.
+func (o *order) value(tb testing.TB, query string, args ...any) string {
+	tb.Helper()
+	var v sql.NullString
+	if err := o.raw.QueryRow(query, args...).Scan(&v); err != nil {
+		tb.Fatalf("%s: %v", query, err)
+	}
+	return v.String
+}
+
+// unchanged runs fn and checks that tenant b's rows are what they were.
+func (o *order) unchanged(tb testing.TB, fn func()) {
+	tb.Helper()
+	before := o.dump(tb, "b")
+	fn()
+	if after := o.dump(tb, "b"); after != before {
+		tb.Errorf("tenant b's rows changed from\n%s\nto\n%s", before, after)
+	}
+}
+
+// sent checks that the statements since the last call are these: each is a text with * for what does not matter.
+func (o *order) sent(tb testing.TB, want ...string) {
+	tb.Helper()
+	texts := o.rec.take()
+	ok := len(texts) == len(want)
+	for i := 0; ok && i < len(want); i++ {
+		ok = like(texts[i], want[i])
+	}
+	if !ok {
+		tb.Errorf("sent\n\t%s\nwant\n\t%s", strings.Join(texts, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// like reports whether the parts of want between * stand in text in their order, from its beginning to its end.
+func like(text, want string) bool {
+	parts := strings.Split(want, "*")
+	if !strings.HasPrefix(text, parts[0]) {
+		return false
+	}
+	for _, p := range parts {
+		i := strings.Index(text, p)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(p):]
+	}
+	return strings.HasSuffix(want, "*") || strings.TrimSpace(text) == ""
+}
+
+// onEach runs a test on every kind of database.
+func onEach(t *testing.T, test func(t *testing.T, o *order)) {
+	t.Helper()
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			test(t, newOrder(t, kind))
+		})
+	}
+}
