@@ -86,6 +86,9 @@ func (b *bucket) charge(now time.Time, n, debtBursts int) (dropped int) {
 		return 0
 	}
 	now = b.clock(now)
+	if b.lim.AllowN(now, n) { // no debt is made, which is nearly always so
+		return 0
+	}
 	burst := b.lim.Burst()
 	room := math.Floor(b.lim.TokensAt(now) - debtFloor(burst, debtBursts))
 	rest := n
