@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,37 @@ func TestMeasure(t *testing.T) {
 	}
 	if got, want := strings.Count(table.String(), "\n"), len(results)+1; got != want {
 		t.Errorf("the table has %d lines, want %d:\n%s", got, want, table.String())
+	}
+}
+
+// The gate's texts are those that the layer sends, so that what is measured is what happens.
+func TestMeasureGate(t *testing.T) {
+	t.Parallel()
+	results, err := bench.MeasureGate(bench.Config{Rounds: 1, Block: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(bench.GateTexts()); len(results) != want {
+		t.Errorf("%d results, want %d", len(results), want)
+	}
+	for _, p := range bench.Peers() {
+		for _, c := range bench.Cases() {
+			if p.Name != "tenantdal" {
+				continue
+			}
+			d := &bench.NullDriver{Rows: c.Rows()}
+			d.Watch()
+			ops, closer, err := p.Open(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(ops[c](), closer()); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := d.Last().Text, bench.GateTexts()[c]; got != want {
+				t.Errorf("%s sends %q, the gate is measured with %q", c, got, want)
+			}
+		}
 	}
 }
 

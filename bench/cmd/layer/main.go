@@ -66,5 +66,16 @@ func run() (err error) {
 		return err
 	}
 	fmt.Printf("%d rounds of %v for each case and peer, one statement at a time, %d MB of live heap\n\n", *rounds, *block, *heap)
-	return bench.WriteTable(os.Stdout, results)
+	if err := bench.WriteTable(os.Stdout, results); err != nil {
+		return err
+	}
+	if *only != "" {
+		return nil
+	}
+	verdicts, err := bench.MeasureGate(cfg)
+	if err != nil {
+		return err
+	}
+	fmt.Println()
+	return bench.WriteGateTable(os.Stdout, verdicts)
 }
