@@ -41,8 +41,10 @@ type Config struct {
 	// [IsRetryable] and poisons its transaction. Zero means 3s. SQLite waits 5s for a lock of another process.
 	LockWait time.Duration
 	// TenantMaxAge is how long a tenant read from the control database's registry is used before it is read again; a minute longer while the
-	// control database cannot be reached. Zero means 1s. A Registry of your own is asked at every call.
+	// control database cannot be reached. Zero means 1s. A Registry of your own is asked at every On, and at this interval for a handle that is kept.
 	TenantMaxAge time.Duration
+	// Suspended says what a suspended tenant may still do. The zero value is [SuspendAll]: nothing.
+	Suspended Suspension
 	// NodeID fixes the node number in row ids, from 1 to 1023, for tests and for deployments that number their processes themselves.
 	// Zero: a number is leased in the control database at Open and renewed inline.
 	NodeID int64
@@ -90,6 +92,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxOwnPlaces < 0 {
 		errs = append(errs, errors.New("dal: Config.MaxOwnPlaces is negative"))
+	}
+	if c.Suspended > SuspendWrites {
+		errs = append(errs, fmt.Errorf("dal: Config.Suspended is %d: want SuspendAll or SuspendWrites", c.Suspended))
 	}
 	if c.ServerConns < 0 {
 		errs = append(errs, errors.New("dal: Config.ServerConns is negative"))

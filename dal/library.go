@@ -80,6 +80,9 @@ func (l *Library) permit(ctx context.Context, write bool) (*database, wire.Permi
 	if err != nil {
 		return nil, nil, err
 	}
+	if st := l.store.standing(t, 0); st.allows(write) != nil {
+		return nil, nil, st.allows(write)
+	}
 	return db.enter(ctx, func(ctx context.Context, db *database) (wire.Permit, error) { return db.tenantPermit(ctx, t, write) })
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"gorm.io/gorm"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
-// binding is what a handle is tied to: one tenant, or one bypass, in one place. It is immutable.
+// binding is what a handle is tied to: one tenant, or one bypass, in one place. It is immutable, but for what is known of the tenant's status.
 type binding struct {
 	store    *Store
 	db       *database
@@ -26,6 +27,9 @@ type binding struct {
 	key      shardrouter.Key
 	bypass   *tenant.Bypass // for a handle under a system scope; then tenant is zero
 	err      error          // a refused handle: everything returns it
+
+	standing standing                 // what the tenant's status allowed when the handle was made
+	renewed  atomic.Pointer[standing] // what it allowed when it was last looked up since; nil before
 }
 
 // pool is the gorm.ConnPool of one handle: it admits each statement, then hands it to the place's database/sql pool. The binding travels here since
@@ -70,12 +74,23 @@ func (b *binding) enter(ctx context.Context, write bool) (*database, wire.Permit
 	if b.store.shut() {
 		return nil, nil, ErrClosed
 	}
-	return b.db.enter(ctx, func(ctx context.Context, db *database) (wire.Permit, error) {
+	if err := b.serves(ctx, write); err != nil {
+		return nil, nil, err
+	}
+	db, permit, err := b.db.enter(ctx, func(ctx context.Context, db *database) (wire.Permit, error) {
 		if b.bypass != nil {
 			return db.systemPermit(ctx)
 		}
 		return db.tenantPermit(ctx, b.tenant, write)
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.serves(ctx, write); err != nil { // the status changed while it waited
+		permit.Release()
+		return nil, nil, err
+	}
+	return db, permit, nil
 }
 
 // PrepareContext is refused: a prepared statement would be shared by every tenant of the place.
@@ -132,16 +147,17 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 	if err := p.matches(ctx); err != nil {
 		return nil, err
 	}
-	db, permit, err := p.enter(ctx, true)
+	write := opts == nil || !opts.ReadOnly
+	db, permit, err := p.enter(ctx, write)
 	if err != nil {
 		return nil, err
 	}
 	defer permit.Release()
-	inner, err := db.of(p.bypass != nil, true).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
+	inner, err := db.of(p.bypass != nil, write).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
 	if err != nil {
 		return nil, err
 	}
-	return &txPool{binding: p.binding, transaction: &transaction{tx: inner}}, nil
+	return &txPool{binding: p.binding, transaction: &transaction{tx: inner, readOnly: p.latest().readOnly}}, nil
 }
 
 // matches compares the scope of ctx with the handle's.
@@ -183,6 +199,8 @@ type txPool struct {
 type transaction struct {
 	tx    *sql.Tx
 	owned bool // Store.Transaction ends it, and nobody else
+
+	readOnly error // why nothing may be written in it: the tenant was suspended when it began; fixed
 
 	mu     sync.Mutex // guards failed
 	failed error      // a call that ended by its context or connection, maybe before it reached the driver: nothing may be committed over it

@@ -19,7 +19,7 @@ const staleLimit = time.Minute
 type cachedRegistry struct {
 	of     *control.Store
 	maxAge time.Duration
-	known  sync.Map // tenant.ID -> cachedTenant
+	known  sync.Map // tenant.ID -> *cachedTenant
 }
 
 type cachedTenant struct {
@@ -39,23 +39,41 @@ func newCachedRegistry(of *control.Store, maxAge time.Duration) *cachedRegistry 
 // Tenant returns a tenant that was read at most maxAge ago.
 func (r *cachedRegistry) Tenant(ctx context.Context, id tenant.ID) (tenant.Tenant, error) {
 	now := time.Now()
+	var old *cachedTenant
 	if v, ok := r.known.Load(id); ok {
-		if c := v.(cachedTenant); now.Before(c.until) {
-			return c.tenant, nil
+		if old = v.(*cachedTenant); now.Before(old.until) {
+			return old.tenant, nil
 		}
 	}
 	t, err := r.of.Tenant(ctx, id)
 	if err != nil {
 		// A control database that is away for a moment stops no shard: what was known is used a while longer.
-		if v, ok := r.known.Load(id); ok && wire.IsConnection(err) && now.Before(v.(cachedTenant).until.Add(staleLimit)) {
-			return v.(cachedTenant).tenant, nil
+		if old != nil && wire.IsConnection(err) && now.Before(old.until.Add(staleLimit)) {
+			return old.tenant, nil
 		}
 		if errors.Is(err, tenant.ErrUnknownTenant) {
 			r.known.Delete(id)
 		}
 		return tenant.Tenant{}, err
 	}
-	r.known.Store(id, cachedTenant{t, now.Add(r.maxAge)})
+	// What somebody else stored meanwhile may be newer than what was read here.
+	fresh := &cachedTenant{t, now.Add(r.maxAge)}
+	if old == nil {
+		r.known.LoadOrStore(id, fresh)
+	} else {
+		r.known.CompareAndSwap(id, old, fresh)
+	}
+	return t, nil
+}
+
+// read returns a tenant as it is now, and keeps that.
+func (r *cachedRegistry) read(ctx context.Context, id tenant.ID) (tenant.Tenant, error) {
+	now := time.Now()
+	t, err := r.of.Tenant(ctx, id)
+	if err != nil {
+		return tenant.Tenant{}, err
+	}
+	r.known.Store(id, &cachedTenant{t, now.Add(r.maxAge)})
 	return t, nil
 }
 

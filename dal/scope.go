@@ -132,6 +132,9 @@ func judgeEarly(db *gorm.DB, v verb) {
 	if err == nil {
 		err = b.matches(db.Statement.Context)
 	}
+	if err == nil {
+		err = b.permits(db.Statement, v)
+	}
 	var t *table
 	if err == nil {
 		t, err = b.judge(db.Statement, v)
@@ -231,6 +234,9 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	b, err := bindingOf(db)
 	if err == nil {
 		err = b.matches(db.Statement.Context)
+	}
+	if err == nil {
+		err = b.permits(db.Statement, v)
 	}
 	if err != nil {
 		refuse(db, v, err)

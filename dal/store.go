@@ -44,7 +44,8 @@ type Store struct {
 	open     func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
 	nowhere  func() *gorm.DB // what refused handles are sessions of
 
-	owners sync.Map // Place -> tenant.ID: whose place it is, as far as it was looked up
+	looks  atomic.Uint64 // grows with each Drain: every handle then looks its tenant up again
+	owners sync.Map      // Place -> tenant.ID: whose place it is, as far as it was looked up
 
 	opening    singleflight.Group // one opener a place
 	refreshing singleflight.Group // one reader of the topology
@@ -269,6 +270,15 @@ func (s *Store) placesOf(t tenant.Tenant) []Place {
 	return places
 }
 
+// shardsOf lists the shards of a tenant's places.
+func (s *Store) shardsOf(t tenant.Tenant) []shardrouter.ShardID {
+	var ids []shardrouter.ShardID
+	for _, p := range s.placesOf(t) {
+		ids = append(ids, p.Shard)
+	}
+	return ids
+}
+
 // checkVersions compares what schema.Up recorded of a place with what every place should have.
 func (s *Store) checkVersions(ctx context.Context, p Place) error {
 	sets, err := s.control.VersionsAt(ctx, p.Shard, p.Schema)
@@ -433,7 +443,8 @@ type Route struct {
 // shards it lacks.
 //
 // Errors: those of [tenant.FromContext], [tenant.ErrUnknownTenant], [tenant.ErrSuspended], [tenant.ErrDeleting], [shardrouter.ErrEmptyKey],
-// [shardrouter.ErrZeroKey], an unknown keyspace, [ErrNotMigrated] for a tenant whose places were not made yet.
+// [shardrouter.ErrZeroKey], an unknown keyspace, [ErrNotMigrated] for a tenant whose places were not made yet. A suspended tenant is refused under
+// [SuspendWrites] too: who asks for a route may write there.
 func (s *Store) Route(ctx context.Context, key KeyRef) (Route, error) {
 	id, err := tenant.FromContext(ctx)
 	if err != nil {
@@ -518,15 +529,26 @@ func (s *Store) bind(ctx context.Context, key KeyRef) (*binding, error) {
 
 // bindTo resolves a key and fills a new binding.
 func (s *Store) bindTo(ctx context.Context, key KeyRef, b *binding) error {
-	r, err := s.Route(ctx, key)
+	id, err := tenant.FromContext(ctx)
 	if err != nil {
 		return err
+	}
+	look := s.looks.Load()
+	r, err := s.route(ctx, id, key)
+	if err != nil {
+		return err
+	}
+	st := s.standing(r.Tenant, look)
+	if st.refused != nil {
+		if h := heldBy(ctx, s); h == nil || h.tx.tenant.ID != id { // a transaction that has begun may finish
+			return st.refused
+		}
 	}
 	db, err := s.at(ctx, r.Place, r.Tenant.ID)
 	if err != nil {
 		return err
 	}
-	*b = binding{store: s, db: db, tenant: r.Tenant, id: r.Tenant.ID, keyspace: key.Keyspace, key: key.key}
+	*b = binding{store: s, db: db, tenant: r.Tenant, id: r.Tenant.ID, keyspace: key.Keyspace, key: key.key, standing: st}
 	return nil
 }
 

@@ -52,7 +52,7 @@ func (h *held) serves(b *binding) error {
 // Quota.MaxWait for it, and on SQLite fails so if it writes.
 //
 // A statement that ended by deadlock, lock wait, deadline or a broken connection poisons the transaction: it cannot be committed, whatever fn
-// returns. A COMMIT whose answer was lost is [ErrOutcomeUnknown]. Nothing is retried; see [IsRetryable].
+// returns. The transaction of a suspended tenant that may still read is read-only. A COMMIT whose answer was lost is [ErrOutcomeUnknown]. Nothing is retried; see [IsRetryable].
 func (s *Store) Transaction(ctx context.Context, key KeyRef, fn func(ctx context.Context, tx *gorm.DB) error) (err error) {
 	b, err := s.bind(ctx, key)
 	if err != nil {
@@ -64,7 +64,11 @@ func (s *Store) Transaction(ctx context.Context, key KeyRef, fn func(ctx context
 		}
 		return h.join(ctx, b).Transaction(func(tx *gorm.DB) error { return fn(ctx, tx) })
 	}
-	tx, err := (&pool{b}).begin(ctx, nil)
+	var opts *sql.TxOptions
+	if b.standing.readOnly != nil {
+		opts = &sql.TxOptions{ReadOnly: true}
+	}
+	tx, err := (&pool{b}).begin(ctx, opts)
 	if err != nil {
 		return err
 	}

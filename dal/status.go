@@ -1,0 +1,200 @@
+package dal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// Suspension says what a suspended tenant may still do.
+type Suspension uint8
+
+const (
+	// SuspendAll refuses everything of a suspended tenant with [tenant.ErrSuspended].
+	SuspendAll Suspension = iota
+	// SuspendWrites lets a suspended tenant read. Writes, locking reads and transactions that could write are refused with [tenant.ErrSuspended] before
+	// anything is sent; [Store.Transaction] begins a read-only one.
+	SuspendWrites
+)
+
+// standing is what a tenant's status lets a handle do, as of one look at the registry.
+type standing struct {
+	look     uint64    // the store's count of [Store.Drain] calls when it was looked up
+	until    time.Time // it is looked up again afterwards
+	refused  error     // nothing may start
+	readOnly error     // nothing that writes may start
+}
+
+// allows returns why a call that writes, or one that does not, may not start.
+func (s *standing) allows(write bool) error {
+	if s.refused != nil || !write {
+		return s.refused
+	}
+	return s.readOnly
+}
+
+// standing judges a tenant that was looked up when the count of looks was look.
+func (s *Store) standing(t tenant.Tenant, look uint64) standing {
+	st := standing{look: look, until: time.Now().Add(s.cfg.TenantMaxAge)}
+	switch err := t.CheckStatus(); {
+	case err == nil:
+	case t.Status == tenant.Suspended && s.cfg.Suspended == SuspendWrites:
+		st.readOnly = err
+	default:
+		st.refused = err
+	}
+	return st
+}
+
+// serves returns why the handle's tenant may not start a call now. A handle that is kept looks the tenant up again after Config.TenantMaxAge.
+func (b *binding) serves(ctx context.Context, write bool) error {
+	if b.bypass != nil {
+		return nil
+	}
+	st := b.latest()
+	look := b.store.looks.Load()
+	if st.look != look || !time.Now().Before(st.until) {
+		t, err := b.store.registry.Tenant(ctx, b.tenant.ID)
+		if err != nil {
+			return err
+		}
+		now := b.store.standing(t, look)
+		b.renewed.Store(&now)
+		st = &now
+	}
+	return st.allows(write)
+}
+
+// latest returns what was last known of the tenant's status.
+func (b *binding) latest() *standing {
+	if st := b.renewed.Load(); st != nil {
+		return st
+	}
+	return &b.standing
+}
+
+// permits returns why the tenant's status forbids a statement that gorm is about to build or send. A transaction keeps the status that it began with.
+func (b *binding) permits(stmt *gorm.Statement, v verb) error {
+	if b.bypass != nil {
+		return nil
+	}
+	readOnly := b.latest().readOnly
+	if tx, ok := stmt.ConnPool.(*txPool); ok {
+		readOnly = tx.readOnly
+	}
+	if readOnly != nil && (v >= verbCreate || locks(stmt)) {
+		return readOnly
+	}
+	return nil
+}
+
+// locks reports a query that takes row locks, or whose raw text may do more than read.
+func locks(stmt *gorm.Statement) bool {
+	if _, ok := stmt.Clauses["FOR"]; ok {
+		return true
+	}
+	return stmt.SQL.Len() > 0 && !readsOnly(stmt.SQL.String())
+}
+
+// readsOnly reports a text that begins as a query and holds none of the words with which one writes or locks. A column of such a name makes it a
+// write, which is the safe side.
+func readsOnly(text string) bool {
+	first := true
+	for word := range strings.FieldsFuncSeq(strings.ToUpper(text), func(r rune) bool { return r > 0x7f || !isWord(byte(r)) }) {
+		if first && word != "SELECT" && word != "WITH" {
+			return false
+		}
+		first = false
+		switch word {
+		case "UPDATE", "SHARE", "LOCK", "INSERT", "DELETE", "REPLACE", "MERGE", "INTO", "CALL", "NEXTVAL", "SETVAL":
+			return false
+		}
+	}
+	return !first
+}
+
+// ErrStillServed reports a tenant whose status lets new work begin, so that it cannot be drained. Possibly wrapped; see [StillServedError].
+var ErrStillServed = errors.New("dal: tenant is still served")
+
+// StillServedError names the tenant and its status. It is [ErrStillServed].
+type StillServedError struct {
+	Tenant tenant.ID
+	Status tenant.Status
+}
+
+// Error names the tenant, its status, and what to do first.
+func (e *StillServedError) Error() string {
+	return fmt.Sprintf("dal: tenant %q is %s and still served: set it deleting in the registry first", e.Tenant, e.Status)
+}
+
+// Is reports that every StillServedError is an [ErrStillServed].
+func (e *StillServedError) Is(target error) bool { return target == ErrStillServed }
+
+// DrainError reports a tenant whose work had not ended in time. It wraps the cause of the context's end.
+type DrainError struct {
+	Tenant tenant.ID
+	InUse  int // connections that the tenant still holds in this process
+	Err    error
+}
+
+// Error names the tenant and what is left.
+func (e *DrainError) Error() string {
+	return fmt.Sprintf("dal: tenant %q is not drained: it still holds %d connections: %v", e.Tenant, e.InUse, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *DrainError) Unwrap() error { return e.Err }
+
+// Drain waits until this process has nothing of a tenant under way: statements, open rows and transactions that had begun finish, and nothing new
+// begins, on no handle however old. It needs a system scope, and a tenant whose status refuses new work: deleting, or suspended under [SuspendAll]. The
+// library's own work goes on, so that what the tenant began ends as applied or refunded. Each process drains for itself; one that was
+// not asked to learns of the status within Config.TenantMaxAge.
+//
+// It asks the registry past the store's own cache; a Registry of your own must answer with the new status by then.
+//
+// It returns [*StillServedError], [*DrainError] when ctx ends first, [tenant.ErrNotSystem], and the registry's errors.
+func (s *Store) Drain(ctx context.Context, id tenant.ID) error {
+	if _, err := tenant.BypassFromContext(ctx); err != nil {
+		return err
+	}
+	if s.shut() {
+		return ErrClosed
+	}
+	t, err := s.lookUp(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.standing(t, 0).refused == nil {
+		return &StillServedError{Tenant: id, Status: t.Status}
+	}
+	// From here on every handle looks the tenant up again, and does so after it took its permit: who is not seen below holds none.
+	s.looks.Add(1)
+	for {
+		inUse := 0
+		for _, shard := range s.shardsOf(t) {
+			inUse += s.quota.InUse(id, string(shard))
+		}
+		if inUse == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return &DrainError{Tenant: id, InUse: inUse, Err: context.Cause(ctx)}
+		case <-time.After(drainPause):
+		}
+	}
+}
+
+// lookUp asks the registry for a tenant as it is now.
+func (s *Store) lookUp(ctx context.Context, id tenant.ID) (tenant.Tenant, error) {
+	if c, ok := s.registry.(*cachedRegistry); ok {
+		return c.read(ctx, id)
+	}
+	return s.registry.Tenant(ctx, id)
+}
