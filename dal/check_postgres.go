@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tenantdal/tenantdal/internal/wire"
@@ -17,6 +16,7 @@ type floor struct {
 	Kind            string // pg_class.relkind
 	Enabled, Forced bool
 	Rules           bool
+	Truncates       bool // the tenants' login has a right that no policy narrows
 	Policies        []policy
 	Views           []view // every view over the table, over such a view included
 }
@@ -49,8 +49,8 @@ var (
 		"CROSS JOIN LATERAL unnest(n.conkey, n.confkey) WITH ORDINALITY k(f, t, ord) JOIN pg_attribute f ON f.attrelid = n.conrelid AND f.attnum = k.f "+
 		"JOIN pg_attribute t ON t.attrelid = n.confrelid AND t.attnum = k.t "+
 		"WHERE n.contype = 'f' AND n.conrelid = to_regclass('public.' || quote_ident(?)) ORDER BY n.conname, k.ord", wire.Schema)
-	postgresTable = wire.RegisterSystem("dal/postgres table", "SELECT relkind::text, relrowsecurity, relforcerowsecurity, relhasrules FROM pg_class "+
-		"WHERE oid = to_regclass('public.' || quote_ident(?))", wire.Schema)
+	postgresTable = wire.RegisterSystem("dal/postgres table", "SELECT relkind::text, relrowsecurity, relforcerowsecurity, relhasrules, "+
+		"has_table_privilege(oid, 'TRUNCATE, REFERENCES, TRIGGER') FROM pg_class WHERE oid = to_regclass('public.' || quote_ident(?))", wire.Schema)
 	postgresPolicies = wire.RegisterSystem("dal/postgres policies", "SELECT p.polname, p.polpermissive, p.polcmd::text, "+
 		"array_to_string(ARRAY(SELECT r.rolname FROM pg_roles r WHERE r.oid = ANY(p.polroles) ORDER BY r.rolname), ','), "+
 		"COALESCE(pg_get_expr(p.polqual, p.polrelid), ''), COALESCE(pg_get_expr(p.polwithcheck, p.polrelid), '') "+
@@ -66,12 +66,6 @@ var (
 		"FROM pg_roles r WHERE pg_has_role(current_user, r.oid, 'MEMBER') ORDER BY r.rolname <> current_user, r.rolname", wire.Schema)
 	postgresCreates = wire.RegisterSystem("dal/postgres create", "SELECT has_schema_privilege(current_user, 'public', 'CREATE') WHERE ? <> ''", wire.Schema)
 )
-
-// postgresPolicy is how the server prints [wire.TenantPolicy] for a column of either type.
-var postgresPolicy = []string{
-	"(tenant_id = NULLIF(current_setting('" + wire.TenantSetting + "'::text, true), ''::text))",
-	"((tenant_id)::text = NULLIF(current_setting('" + wire.TenantSetting + "'::text, true), ''::text))",
-}
 
 func (db *database) inspectPostgres(ctx context.Context, name string) (shape, error) {
 	s := shape{Columns: map[string]column{}}
@@ -121,7 +115,7 @@ func (db *database) inspectPostgres(ctx context.Context, name string) (shape, er
 	}
 	s.Floor = &floor{roles: db.roles}
 	err = db.each(ctx, postgresTable, name, func(rows *sql.Rows) error {
-		return rows.Scan(&s.Floor.Kind, &s.Floor.Enabled, &s.Floor.Forced, &s.Floor.Rules)
+		return rows.Scan(&s.Floor.Kind, &s.Floor.Enabled, &s.Floor.Forced, &s.Floor.Rules, &s.Floor.Truncates)
 	})
 	if err != nil {
 		return s, err
@@ -159,6 +153,9 @@ func (f *floor) compare(bad func(mend, problem string, args ...any)) {
 	if f.Rules {
 		bad("drop its rules", "it has rules, which run with the owner's rights")
 	}
+	if f.Truncates {
+		bad(up, "role %q may truncate it, refer to it or put triggers on it, which no policy narrows", f.tenant)
+	}
 	want := map[string]string{wire.TenantPolicyName: f.tenant, wire.SystemPolicyName: f.system}
 	for _, p := range f.Policies {
 		role, known := want[p.Name]
@@ -167,11 +164,11 @@ func (f *floor) compare(bad func(mend, problem string, args ...any)) {
 			continue
 		}
 		delete(want, p.Name)
-		conditions := postgresPolicy
-		if p.Name == wire.SystemPolicyName {
-			conditions = []string{wire.SystemPolicy}
+		right := p.Using == wire.SystemPolicy
+		if p.Name == wire.TenantPolicyName {
+			right = wire.IsTenantPolicy(p.Using)
 		}
-		if !p.Permissive || p.Command != "*" || p.Roles != role || !slices.Contains(conditions, p.Using) || !slices.Contains(conditions, p.Check) {
+		if !right || p.Check != p.Using || !p.Permissive || p.Command != "*" || p.Roles != role {
 			bad("drop it and run schema.Up", "policy %q is not what schema.Up makes", p.Name)
 		}
 	}

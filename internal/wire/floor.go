@@ -31,6 +31,12 @@ const (
 	setTenant = "SELECT set_config('" + TenantSetting + "', $1, true)"
 )
 
+// IsTenantPolicy reports whether text is how the server prints [TenantPolicy] for a tenant_id of type text or varchar.
+func IsTenantPolicy(text string) bool {
+	const setting = "NULLIF(current_setting('" + TenantSetting + "'::text, true), ''::text)"
+	return text == "(tenant_id = "+setting+")" || text == "((tenant_id)::text = "+setting+")"
+}
+
 // ownerOf returns the tenant that the floor is to be set to for a statement under m, or "" for none: without one the policies admit no row.
 func (c *pgConn) ownerOf(m *Mark) (tenant.ID, error) {
 	if !c.owner.floor || m == nil || m.Tenant == "" {

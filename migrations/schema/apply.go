@@ -14,7 +14,9 @@ import (
 )
 
 // gooseDialect is goose's name of a dialect.
-var gooseDialect = map[dal.Dialect]goosedb.Dialect{dal.SQLite: goosedb.DialectSQLite3, dal.MySQL: goosedb.DialectMySQL}
+var gooseDialect = map[dal.Dialect]goosedb.Dialect{
+	dal.SQLite: goosedb.DialectSQLite3, dal.MySQL: goosedb.DialectMySQL, dal.Postgres: goosedb.DialectPostgres,
+}
 
 // applySets brings every set to its last file, in order, and stops at the first that fails. The caller holds the database's lock.
 func (r *run) applySets(ctx context.Context, db *database, lk *lock, sets []loadedSet, rep *PlaceReport) error {
@@ -106,7 +108,7 @@ func (r *run) applyFile(ctx context.Context, db *database, lk *lock, provider *g
 	if errors.As(err, &partial) {
 		err = partial.Err
 	}
-	if db.dialect == dal.SQLite || !store.ran && hadNoEffect(err) {
+	if db.dialect != dal.MySQL || !store.ran && hadNoEffect(err) {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 		defer cancel()
 		if derr := db.execOne(clean, deleteStep, store.set, f.version, stateStarted); derr != nil {
@@ -139,8 +141,8 @@ func (r *run) record(ctx context.Context, db *database, s SetReport) error {
 	return r.control.setVersion(clean, db.place, s)
 }
 
-// recorder is goose's list of a set's applied files, which also notes in tdal_checksums that a file is applied: in the same transaction on SQLite, right
-// after it where DDL commits by itself.
+// recorder is goose's list of a set's applied files, which also notes in tdal_checksums that a file is applied: in the same transaction where DDL is
+// rolled back with it, right after it where DDL commits by itself.
 type recorder struct {
 	goosedb.Store
 	db  *database
@@ -183,7 +185,7 @@ func (s *recorder) Insert(ctx context.Context, db goosedb.DBTxConn, req goosedb.
 	if err := s.Store.Insert(ctx, db, req); err != nil {
 		return err
 	}
-	res, err := db.ExecContext(ctx, finishStep, stateApplied, s.set, req.Version, stateStarted)
+	res, err := db.ExecContext(ctx, s.db.text(finishStep), stateApplied, s.set, req.Version, stateStarted)
 	if err != nil {
 		return err
 	}

@@ -55,13 +55,13 @@ func (r *run) applyControl(ctx context.Context, rep *PlaceReport) error {
 	}
 	r.control = newControlDB(db)
 	lk := r.folder
-	if r.dialect == dal.MySQL {
+	if r.dialect != dal.SQLite {
 		if lk, err = r.lockDatabase(ctx, db); err != nil {
 			return err
 		}
 		defer lk.release()
 	}
-	return r.applySets(ctx, db, lk, []loadedSet{own}, rep)
+	return errors.Join(r.applySets(ctx, db, lk, []loadedSet{own}, rep), r.secure(ctx, db))
 }
 
 // openControl opens a control database that [Up] made.

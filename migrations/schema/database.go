@@ -18,13 +18,22 @@ type database struct {
 	dialect dal.Dialect
 	name    string // without a password
 	pool    *wire.Pool
-	grants  grants // MySQL: how a missing right is named
+	grants  grants       // how a missing right is named
+	target  dal.Endpoint // PostgreSQL: the database with its own two logins
 }
 
 // errMissing means that the database is not there, and was not to be made.
 var errMissing = errors.New("schema: the database does not exist yet")
 
 func (d *database) close() { _ = d.pool.Close() } // everything was committed before
+
+// text returns a text of this package's own in the words of the database.
+func (d *database) text(text string) string {
+	if d.dialect == dal.Postgres {
+		return wire.Dollars(text)
+	}
+	return text
+}
 
 // options are those of every pool of the migrator. No statement's text and no value is ever logged.
 func (r *run) options(name string) wire.Options {
@@ -38,6 +47,9 @@ func (r *run) openPlace(ctx context.Context, p plannedPlace, create bool) (*data
 		return r.openSQLite(ctx, p.Place, p.endpoint, create)
 	}
 	server := r.cfg.Cluster.Server(p.Place)
+	if r.dialect == dal.Postgres {
+		return r.openPostgres(ctx, p.Place, server, p.endpoint, create)
+	}
 	server.Dialect = dal.MySQL
 	if create {
 		if err := r.createMySQL(ctx, server, p.endpoint, p.dedicated); err != nil {
@@ -55,6 +67,9 @@ func (r *run) openControlDB(ctx context.Context, create bool) (*database, error)
 	e.Dialect = r.dialect
 	if r.dialect == dal.SQLite {
 		return r.openSQLite(ctx, dal.Place{}, e, create)
+	}
+	if r.dialect == dal.Postgres {
+		return r.openPostgres(ctx, dal.Place{}, r.cfg.Cluster.Server(dal.Place{}), e, create)
 	}
 	if create {
 		if err := r.createMySQL(ctx, r.cfg.Cluster.Server(dal.Place{}), e, false); err != nil {

@@ -151,7 +151,7 @@ func (e *DirtyError) Is(target error) bool { return target == ErrDirty }
 type LockedError struct {
 	What   string // the folder, or the database
 	Waited time.Duration
-	Holder int64 // the id of the connection that holds it (MySQL), 0 when it is not known
+	Holder int64 // the id of the connection (MySQL) or of the server's process (PostgreSQL) that holds it, 0 when it is not known
 }
 
 // Error names what is locked, by whom where that is known, and the way on.
@@ -191,11 +191,15 @@ type LoginError struct {
 	Server string
 	User   string
 	Op     string
-	Code   int // the server's error number, 0 when it gave none
+	Code   int    // the server's error number, 0 when it gave none
+	State  string // PostgreSQL's code; empty for the other servers
 }
 
 // Error names server, user and the server's error number.
 func (e *LoginError) Error() string {
+	if e.State != "" {
+		return fmt.Sprintf("schema: %s: %s login %q: the server's error %s: look its code up, and whether pg_hba.conf lets the login in with a password", e.Server, e.Op, e.User, e.State)
+	}
 	return fmt.Sprintf("schema: %s: %s login %q: the server's error %d: look its number up; accounts named '' or of a narrower host hide this one", e.Server, e.Op, e.User, e.Code)
 }
 

@@ -34,7 +34,7 @@ const maxFileName = 255
 func loadFiles(set Set, d dal.Dialect) ([]file, []error) {
 	entries, err := fs.ReadDir(set.FS, string(d))
 	if err != nil {
-		return nil, []error{&LintError{Set: set.Name, File: string(d), Problem: "the folder cannot be read: " + err.Error(), Mend: "give each dialect a folder, sqlite and mysql"}}
+		return nil, []error{&LintError{Set: set.Name, File: string(d), Problem: "the folder cannot be read: " + err.Error(), Mend: "give each dialect a folder: sqlite and mysql, and postgres for clusters on PostgreSQL"}}
 	}
 	var files []file
 	var errs []error

@@ -41,6 +41,15 @@ var ownTablesOf = map[dal.Dialect]ownTables{
 			"schema_name VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, " +
 			"PRIMARY KEY (id), CONSTRAINT c_tdal_place_one CHECK (id = 1)) ENGINE=InnoDB",
 	},
+	dal.Postgres: {
+		list: "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND starts_with(relname, 'tdal_')",
+		checksums: "CREATE TABLE IF NOT EXISTS tdal_checksums (" +
+			"set_name TEXT COLLATE \"C\" NOT NULL, version BIGINT NOT NULL, file TEXT COLLATE \"C\" NOT NULL, " +
+			"checksum TEXT COLLATE \"C\" NOT NULL, state TEXT COLLATE \"C\" NOT NULL, PRIMARY KEY (set_name, version))",
+		place: "CREATE TABLE IF NOT EXISTS tdal_place (" +
+			"id INT NOT NULL, shard TEXT COLLATE \"C\" NOT NULL, schema_name TEXT COLLATE \"C\" NOT NULL, " +
+			"PRIMARY KEY (id), CONSTRAINT c_tdal_place_one CHECK (id = 1))",
+	},
 	dal.SQLite: {
 		list: "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 5) = 'tdal_'",
 		checksums: "CREATE TABLE IF NOT EXISTS tdal_checksums (" +
@@ -144,7 +153,7 @@ func readHistory(ctx context.Context, db *database, sets []loadedSet) (*history,
 
 // query sends a text of this package and calls scan for each row.
 func (d *database) query(ctx context.Context, text string, scan func(rows *sql.Rows) error, args ...any) error {
-	rows, err := d.pool.QueryContext(mark(ctx), text, args...)
+	rows, err := d.pool.QueryContext(mark(ctx), d.text(text), args...)
 	if err != nil {
 		return err
 	}
@@ -156,13 +165,13 @@ func (d *database) query(ctx context.Context, text string, scan func(rows *sql.R
 
 // exec sends a text of this package.
 func (d *database) exec(ctx context.Context, text string, args ...any) error {
-	_, err := d.pool.ExecContext(mark(ctx), text, args...)
+	_, err := d.pool.ExecContext(mark(ctx), d.text(text), args...)
 	return err
 }
 
 // execOne sends a text of this package that matches one row, or is an error.
 func (d *database) execOne(ctx context.Context, text string, args ...any) error {
-	res, err := d.pool.ExecContext(mark(ctx), text, args...)
+	res, err := d.pool.ExecContext(mark(ctx), d.text(text), args...)
 	if err != nil {
 		return err
 	}
@@ -251,7 +260,7 @@ func (h *history) judge(db *database, set loadedSet) verdict {
 	if len(late) > 0 {
 		v.order = &OutOfOrderError{Place: db.place, Set: set.Name, Files: late, Version: v.version}
 	}
-	if db.dialect != dal.SQLite {
+	if db.dialect == dal.MySQL {
 		v.dirty = steps.dirty(db, set, done)
 	}
 	return v

@@ -16,11 +16,11 @@ const reservedPrefix = "tdal_"
 // Lint returns nil when the set is one that [Up] applies, else every fault as one error of joined [*LintError]. It performs no I/O but reading the
 // files.
 //
-// Each dialect has a folder, and both folders have the same files, named NNNN_name.sql. Each file has exactly one DDL statement below "-- +goose Up" and
+// Each dialect has a folder (postgres may be left out), and the folders have the same files, named NNNN_name.sql. Each file has exactly one DDL statement below "-- +goose Up" and
 // one below "-- +goose Down": CREATE, ALTER, DROP or RENAME of a table, index, view or trigger (a trigger stands between "-- +goose StatementBegin" and
 // "-- +goose StatementEnd"). Tables are created IF NOT EXISTS and dropped IF EXISTS, once each, not filled from a query and not copied. No statement
 // names another database or a table that begins with tdal_, has parameters, variables or executable comments. A table with tenant_id has no
-// AUTO_INCREMENT: two shards would hand out the same ids.
+// AUTO_INCREMENT, serial or identity column: two shards would hand out the same ids.
 //
 // Whether columns and keys keep tenants apart is judged by [dal.Open], in the database itself.
 func Lint(set Set) error {
@@ -32,20 +32,22 @@ func Lint(set Set) error {
 	}
 	var errs []error
 	names := map[dal.Dialect]map[string]bool{}
-	for _, d := range []dal.Dialect{dal.SQLite, dal.MySQL} {
+	dialects := []dal.Dialect{dal.SQLite, dal.MySQL}
+	if _, err := fs.Stat(set.FS, string(dal.Postgres)); err == nil {
+		dialects = append(dialects, dal.Postgres)
+	}
+	for _, d := range dialects {
 		files, faults := loadFiles(set, d)
 		errs = append(errs, faults...)
 		errs = append(errs, lintTables(set, d, files)...)
 		names[d] = fileNames(set.FS, d)
 	}
-	for _, d := range []dal.Dialect{dal.SQLite, dal.MySQL} {
-		other := dal.SQLite
-		if d == dal.SQLite {
-			other = dal.MySQL
-		}
+	for _, d := range dialects {
 		for _, name := range sortedKeys(names[d]) {
-			if !names[other][name] && len(names[other]) > 0 {
-				errs = append(errs, &LintError{Set: set.Name, File: string(d) + "/" + name, Problem: fmt.Sprintf("there is no %s/%s", other, name), Mend: "write each step for both dialects, under one name"})
+			for _, other := range dialects {
+				if !names[other][name] && len(names[other]) > 0 {
+					errs = append(errs, &LintError{Set: set.Name, File: string(d) + "/" + name, Problem: fmt.Sprintf("there is no %s/%s", other, name), Mend: "write each step for every dialect, under one name"})
+				}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/internal/wire"
 )
 
@@ -21,7 +22,9 @@ const releaseLimit = 10 * time.Second
 type lock struct {
 	conn *sql.Conn
 	pool *wire.Pool // closed with the lock; nil when the pool is somebody else's
-	name string     // MySQL: the lock's name; empty: the file is the lock
+	have string     // asks whether the connection holds the lock; empty: the file is the lock
+	drop string     // gives it back
+	arg  any        // the lock's name or number
 }
 
 const (
@@ -66,6 +69,9 @@ func (r *run) lockFolder(ctx context.Context) (*lock, error) {
 
 // lockDatabase waits for the lock of one database of a server.
 func (r *run) lockDatabase(ctx context.Context, db *database) (*lock, error) {
+	if db.dialect == dal.Postgres {
+		return r.lockPostgres(ctx, db)
+	}
 	conn, err := db.pool.Conn(ctx)
 	if err != nil {
 		return nil, err
@@ -75,15 +81,15 @@ func (r *run) lockDatabase(ctx context.Context, db *database) (*lock, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	l := &lock{conn: conn, name: lockName(schema)}
+	l := &lock{conn: conn, have: haveLock, drop: dropLock, arg: lockName(schema)}
 	var got sql.NullInt64
-	if err := conn.QueryRowContext(mark(ctx), getLock, l.name, seconds(r.LockWait)).Scan(&got); err != nil {
+	if err := conn.QueryRowContext(mark(ctx), getLock, l.arg, seconds(r.LockWait)).Scan(&got); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	if got.Int64 != 1 {
 		e := &LockedError{What: db.name, Waited: r.LockWait}
-		_ = conn.QueryRowContext(mark(ctx), whoLocks, l.name).Scan(&e.Holder) // for the message only
+		_ = conn.QueryRowContext(mark(ctx), whoLocks, l.arg).Scan(&e.Holder) // for the message only
 		_ = conn.Close()
 		return nil, e
 	}
@@ -98,11 +104,11 @@ func lockName(database string) string {
 
 // held returns [ErrLockLost] when the lock's connection broke: the server gave the lock to the next run then.
 func (l *lock) held(ctx context.Context) error {
-	if l == nil || l.name == "" {
+	if l == nil || l.have == "" {
 		return nil // a file's lock ends with the process
 	}
 	var mine bool
-	if err := l.conn.QueryRowContext(mark(ctx), haveLock, l.name).Scan(&mine); err != nil {
+	if err := l.conn.QueryRowContext(mark(ctx), l.have, l.arg).Scan(&mine); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -118,9 +124,9 @@ func (l *lock) held(ctx context.Context) error {
 func (l *lock) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseLimit)
 	defer cancel()
-	if l.name != "" {
-		var n sql.NullInt64
-		_ = l.conn.QueryRowContext(mark(ctx), dropLock, l.name).Scan(&n)
+	if l.have != "" {
+		var done any
+		_ = l.conn.QueryRowContext(mark(ctx), l.drop, l.arg).Scan(&done)
 	}
 	_ = l.conn.Close()
 	if l.pool != nil {

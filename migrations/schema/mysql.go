@@ -178,6 +178,9 @@ func (g grants) missing(op string, err error) error {
 	if !isDenied(err) {
 		return err
 	}
+	if g.server.Dialect == dal.Postgres {
+		return &GrantError{Server: g.server.String(), Op: op, Grant: "ALTER DATABASE " + quotePostgres(g.server.Database) + " OWNER TO " + g.account, Err: err}
+	}
 	text := "GRANT ALL PRIVILEGES ON " + grantName(g.server.Database) + ".* TO " + g.account
 	if g.owned {
 		text += " WITH GRANT OPTION"
@@ -191,7 +194,7 @@ func isDenied(err error) bool {
 	case 1044, 1045, 1142, 1143, 1227, 1410:
 		return true
 	}
-	return false
+	return wire.SQLState(err) == "42501"
 }
 
 // currentAccount asks the server which account the login was taken for, and quotes it.

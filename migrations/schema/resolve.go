@@ -60,7 +60,7 @@ func (r *run) resolve(ctx context.Context, res Resolution) error {
 		}
 		defer db.close()
 	}
-	if r.dialect == dal.MySQL {
+	if r.dialect != dal.SQLite {
 		lk, err := r.lockDatabase(ctx, db)
 		if err != nil {
 			return err

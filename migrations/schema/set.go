@@ -7,12 +7,12 @@ import (
 	"github.com/tenantdal/tenantdal/dal"
 )
 
-// Set is a list of schema files with a history of its own. The files lie in two folders, "sqlite" and "mysql", which hold the same numbers and names;
-// see the package's documentation for their shape.
+// Set is a list of schema files with a history of its own. The files lie in folders, "sqlite", "mysql" and, for clusters on PostgreSQL, "postgres", which
+// hold the same numbers and names; see the package's documentation for their shape.
 type Set struct {
 	// Name is [a-z][a-z0-9_]{0,30}. It names the set's history in every database, so it never changes. "control" is taken.
 	Name string
-	// FS holds the folders "sqlite" and "mysql".
+	// FS holds the folders "sqlite" and "mysql", and "postgres" if it is needed.
 	FS fs.FS
 }
 

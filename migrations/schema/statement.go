@@ -52,7 +52,7 @@ func parseStatement(d dal.Dialect, text string) (*statement, error) {
 		if name, ok := t.name(); ok && name == dal.TenantColumn {
 			st.tenant = true
 		}
-		if t.is("AUTO_INCREMENT") || t.is("AUTOINCREMENT") || d == dal.MySQL && t.is("SERIAL") && isType(tokens[:i]) {
+		if t.is("AUTO_INCREMENT") || t.is("AUTOINCREMENT") || d == dal.MySQL && t.is("SERIAL") && isType(tokens[:i]) || d == dal.Postgres && numbered(t) {
 			st.auto = true
 		}
 	}
@@ -60,6 +60,16 @@ func parseStatement(d dal.Dialect, text string) (*statement, error) {
 		st.repeatable, st.to = p.alterations()
 	}
 	return st, nil
+}
+
+// numbered reports a word by which a PostgreSQL column gets numbers of the database's making.
+func numbered(t token) bool {
+	for _, word := range []string{"SERIAL", "BIGSERIAL", "SMALLSERIAL", "SERIAL2", "SERIAL4", "SERIAL8", "IDENTITY", "NEXTVAL"} {
+		if t.is(word) {
+			return true
+		}
+	}
+	return false
 }
 
 // isType reports whether what follows before is a column's type rather than its name: a name of a column comes first.
@@ -175,6 +185,9 @@ func (p *parser) create(st *statement) (err error) {
 		if st.object, err = p.objectKind("TABLE", "INDEX", "VIEW", "TRIGGER"); err != nil {
 			return err
 		}
+	}
+	if p.peek().is("CONCURRENTLY") {
+		return errors.New("CONCURRENTLY cannot be rolled back: leave it out")
 	}
 	if p.accept("IF", "NOT", "EXISTS") {
 		st.repeatable = true

@@ -78,6 +78,9 @@ func nextToken(d dal.Dialect, text string) (int, tokenKind, error) {
 		if end < 0 {
 			return 0, 0, errors.New("a comment does not end")
 		}
+		if d == dal.Postgres && strings.Contains(text[2:end+2], "/*") {
+			return 0, 0, errors.New("it has a comment in a comment, which PostgreSQL reads otherwise")
+		}
 		return end + 4, 0, nil
 	case c == '\'':
 		n, err := quoted(text, d == dal.MySQL)
@@ -104,10 +107,15 @@ func nextToken(d dal.Dialect, text string) (int, tokenKind, error) {
 			n++
 		}
 		return n, tokenNumber, nil
+	case c == '$' && d == dal.Postgres:
+		return 0, 0, errors.New("it has $, which begins a text in dollars or a parameter: quote with '")
 	case isWord(c):
 		n := 1
 		for n < len(text) && isWord(text[n]) {
 			n++
+		}
+		if d == dal.Postgres && n < len(text) && text[n] == '\'' && strings.EqualFold(text[:n], "E") {
+			return 0, 0, errors.New("it has a text in E'...', in which a backslash escapes: quote with ' alone")
 		}
 		return n, tokenWord, nil
 	}

@@ -175,13 +175,15 @@ func (r *run) executePlace(ctx context.Context, p plannedPlace) PlaceReport {
 	}
 	defer db.close()
 	lk := r.folder
-	if r.dialect == dal.MySQL {
+	if r.dialect != dal.SQLite {
 		if lk, rep.Err = r.lockDatabase(ctx, db); rep.Err != nil {
 			return rep
 		}
 		defer lk.release()
 	}
-	rep.Err = r.applySets(ctx, db, lk, r.sets, &rep)
+	if rep.Err = r.applySets(ctx, db, lk, r.sets, &rep); rep.Err == nil {
+		rep.Err = r.secure(ctx, db)
+	}
 	return rep
 }
 
