@@ -36,6 +36,9 @@ func heroes(mysqlExtra, sqliteExtra string) schema.Set {
 		"mysql/0001_heros.sql": file("-- +goose Up\nCREATE TABLE IF NOT EXISTS heros (tenant_id VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, id BIGINT NOT NULL, " +
 			"player_id VARBINARY(255) NOT NULL, name VARCHAR(100), gold BIGINT NOT NULL DEFAULT 0, created_at DATETIME(6), updated_at DATETIME(6), PRIMARY KEY (tenant_id, id)" +
 			mysqlExtra + ");\n-- +goose Down\nDROP TABLE IF EXISTS heros;\n"),
+		"postgres/0001_heros.sql": file("-- +goose Up\nCREATE TABLE IF NOT EXISTS heros (tenant_id VARCHAR(63) COLLATE \"C\" NOT NULL, id BIGINT NOT NULL, " +
+			"player_id VARCHAR(255) COLLATE \"C\" NOT NULL, name VARCHAR(100), gold BIGINT NOT NULL DEFAULT 0, created_at TIMESTAMPTZ(6), updated_at TIMESTAMPTZ(6), " +
+			"PRIMARY KEY (tenant_id, id)" + sqliteExtra + ");\n-- +goose Down\nDROP TABLE IF EXISTS heros;\n"),
 		"sqlite/0001_heros.sql": file("-- +goose Up\nCREATE TABLE IF NOT EXISTS heros (tenant_id TEXT NOT NULL, id INTEGER NOT NULL, player_id TEXT NOT NULL, name TEXT, " +
 			"gold INTEGER NOT NULL DEFAULT 0, created_at DATETIME, updated_at DATETIME, PRIMARY KEY (tenant_id, id)" + sqliteExtra + ");\n-- +goose Down\nDROP TABLE IF EXISTS heros;\n"),
 	}}
@@ -66,6 +69,15 @@ func clusters() map[string]func(testing.TB) dal.Cluster {
 				ends = append(ends, dal.Endpoint{Network: cfg.Net, Address: cfg.Addr, User: cfg.User, Password: cfg.Passwd, Database: cfg.DBName})
 			}
 			c := dal.MySQLCluster(ends...)
+			c.LoginSecret = "a secret of the tests"
+			return c
+		},
+		"postgres": func(tb testing.TB) dal.Cluster {
+			var ends []dal.Endpoint
+			for _, p := range testutil.SharedPostgres(tb, 2) {
+				ends = append(ends, testutil.NewPostgresDatabase(tb, p))
+			}
+			c := dal.PostgresCluster(ends...)
 			c.LoginSecret = "a secret of the tests"
 			return c
 		},
