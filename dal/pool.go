@@ -26,6 +26,7 @@ type binding struct {
 	keyspace string
 	key      shardrouter.Key
 	bypass   *tenant.Bypass // for a handle under a system scope; then tenant is zero
+	scope    *systemScope   // beside bypass
 	err      error          // a refused handle: everything returns it
 
 	standing standing                 // what the tenant's status allowed when the handle was made
@@ -90,6 +91,7 @@ func (b *binding) enter(ctx context.Context, write bool) (*database, wire.Permit
 		permit.Release()
 		return nil, nil, err
 	}
+	b.audit(ctx)
 	return db, permit, nil
 }
 
@@ -166,10 +168,7 @@ func (b *binding) matches(ctx context.Context) error {
 		return b.err
 	}
 	if b.bypass != nil {
-		if _, err := tenant.BypassFromContext(ctx); err != nil {
-			return err
-		}
-		return nil
+		return b.crosses(ctx)
 	}
 	id, err := tenant.FromContext(ctx)
 	if err != nil {

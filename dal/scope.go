@@ -215,7 +215,7 @@ func bindingOf(db *gorm.DB) (*binding, error) {
 	case *pool:
 		own = own && at.binding == b
 	case *txPool:
-		own = own && at.db == b.db && at.tenant.ID == b.tenant.ID && (at.bypass == nil) == (b.bypass == nil)
+		own = own && at.db == b.db && at.tenant.ID == b.tenant.ID && at.bypass == b.bypass
 	default:
 		own = false
 	}

@@ -45,6 +45,7 @@ type Store struct {
 	nowhere  func() *gorm.DB // what refused handles are sessions of
 
 	looks  atomic.Uint64 // grows with each Drain: every handle then looks its tenant up again
+	uses   uses          // of system scopes
 	owners sync.Map      // Place -> tenant.ID: whose place it is, as far as it was looked up
 
 	opening    singleflight.Group // one opener a place
@@ -599,28 +600,6 @@ func (s *Store) Places(ctx context.Context) ([]Place, error) {
 		places[i] = p.Place
 	}
 	return places, nil
-}
-
-// OnPlace returns a handle for a system scope in one place: the tables that the scope names are open to it without a tenant's predicate, every other
-// is refused. A tenant's context is refused with [tenant.ErrNotSystem].
-func (s *Store) OnPlace(ctx context.Context, p Place) *gorm.DB {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	bypass, err := tenant.BypassFromContext(ctx)
-	if err != nil {
-		return s.refused(ctx, err)
-	}
-	if heldBy(ctx, s) != nil {
-		return s.refused(ctx, fmt.Errorf("%w: a system scope needs a connection of its own", ErrNested))
-	}
-	db, err := s.place(ctx, p)
-	if err != nil {
-		return s.refused(ctx, err)
-	}
-	s.log.LogAttrs(ctx, slog.LevelInfo, "system scope", slog.String("shard", p.String()), slog.Any("tables", bypass.Tables))
-	b := &binding{store: s, db: db, bypass: bypass}
-	return handle(ctx, b, &pool{b})
 }
 
 // place returns the database of a known place.

@@ -360,25 +360,6 @@ func TestStore_System(t *testing.T) {
 	g.refusedAs(t, g.OnPlace(sys, dal.Place{Shard: "s1"}).Raw("SELECT 1").Scan(&[]int{}).Error, dal.ErrShape)
 }
 
-func TestStore_T57_BypassEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	g := newGame(t)
-	g.seed(t)
-	sys := tenant.System(g.a, "one look", "users")
-	if err := g.OnPlace(sys, dal.Place{Shard: "s1"}).Find(&[]User{}).Error; err != nil {
-		t.Fatal(err)
-	}
-	g.rec.take()
-	var users []User
-	if err := g.player(g.a).Find(&users).Error; err != nil {
-		t.Fatal(err)
-	}
-	g.scopedText(t, "users")
-	if got := names(users); strings.Contains(got, "b/") {
-		t.Errorf("the bypass is still on: %q", got)
-	}
-}
-
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	g := newGame(t)
