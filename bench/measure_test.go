@@ -3,6 +3,7 @@ package bench_test
 import (
 	"bytes"
 	"errors"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,24 @@ func TestMeasureGate(t *testing.T) {
 				t.Errorf("%s sends %q, the gate is measured with %q", c, got, want)
 			}
 		}
+	}
+}
+
+// Every part of a profile is somebody's, and together they are all of it.
+func TestShares(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Fatal("the go command is needed for go tool pprof: ", err)
+	}
+	shares, err := bench.Shares(t.Context(), bench.Peers()[1], bench.First, 500*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, p := range bench.Parts() {
+		sum += shares[p]
+	}
+	if sum < 0.99 || sum > 1.01 || shares[bench.PartGorm] == 0 {
+		t.Errorf("shares %v add up to %.3f", shares, sum)
 	}
 }
 

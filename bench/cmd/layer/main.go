@@ -1,9 +1,10 @@
 // Command layer prints what the tenant layer costs above plain gorm, and what its peers cost, in one table.
 //
-//	go run ./cmd/layer [-rounds 21] [-block 100ms] [-case First] [-peers plain,tenantdal] [-heap 64] [-cpuprofile FILE]
+//	go run ./cmd/layer [-rounds 21] [-block 100ms] [-case First] [-peers plain,tenantdal] [-heap 64] [-cpuprofile FILE | -shares 5s]
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,6 +32,7 @@ func run() (err error) {
 	names := flag.String("peers", "", "peers whose name begins so, with commas between; empty means all")
 	heap := flag.Int("heap", 64, "live memory of the process in MB; an empty process collects garbage hundreds of times a second")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of everything that is measured")
+	shares := flag.Duration("shares", 0, "instead of the table, profile each case for so long and print which part of the CPU time is whose")
 	flag.Parse()
 
 	cfg := bench.Config{Rounds: *rounds, Block: *block}
@@ -61,6 +63,10 @@ func run() (err error) {
 	live := make([]byte, *heap<<20)
 	defer runtime.KeepAlive(&live)
 	fmt.Println(bench.Machine())
+	if *shares > 0 {
+		fmt.Printf("%v of CPU profile for each case and peer\n\n", *shares)
+		return bench.WriteShares(context.Background(), os.Stdout, peers, *shares)
+	}
 	results, err := bench.Measure(peers, cfg)
 	if err != nil {
 		return err
