@@ -6,6 +6,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/callbacks"
 	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
 
 	"github.com/tenantdal/tenantdal/tenant"
 )
@@ -64,6 +65,9 @@ func (b *binding) assignable(stmt *gorm.Statement, t *table) error {
 				return &ShapeError{Shape: "update from a map without text keys", Table: t.name, Hint: "use map[string]any"}
 			}
 			name := k.String()
+			if rel := t.schema.Relationships.Relations[name]; rel != nil && rel.Type == schema.BelongsTo {
+				continue // gorm puts it into the model
+			}
 			set = append(set, clause.Assignment{Column: clause.Column{Name: name}, Value: dest.MapIndex(k).Interface()})
 		}
 	case dest.Kind() == reflect.Struct && dest.Type() == t.schema.ModelType:

@@ -180,6 +180,9 @@ func (db *database) openGorm(mariaDB bool) error {
 		return fmt.Errorf("dal: open gorm for place %s: %w", db.place, err)
 	}
 	db.gorm = g
+	if err := db.store.tables.setupJoins(g); err != nil {
+		return err
+	}
 	if err := scanTenantsAsText(g, db.store.tables); err != nil {
 		return err
 	}

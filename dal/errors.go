@@ -284,3 +284,18 @@ func (e *IdentityError) Error() string {
 
 // Is reports that every IdentityError is an [ErrIdentity].
 func (e *IdentityError) Is(target error) bool { return target == ErrIdentity }
+
+// ErrTarget reports a relation or a foreign key that names a row which is not there for the tenant: it does not exist, or it is another tenant's; the two
+// cannot be told apart. Nothing of the statement was kept. Possibly wrapped; see [TargetError].
+var ErrTarget = errors.New("dal: related row not found")
+
+// TargetError names the relation and the table of the row that is missing. It is [ErrTarget].
+type TargetError struct{ Table, Relation string }
+
+// Error names the relation, the table, and what to do.
+func (e *TargetError) Error() string {
+	return fmt.Sprintf("dal: refused: relation %q names a row of table %q that is not there; create it first, or leave its key zero for a new one", e.Relation, e.Table)
+}
+
+// Is reports that every TargetError is an [ErrTarget].
+func (e *TargetError) Is(target error) bool { return target == ErrTarget }

@@ -6,7 +6,6 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
-	"gorm.io/gorm/schema"
 
 	"github.com/tenantdal/tenantdal/shardrouter"
 	"github.com/tenantdal/tenantdal/tenant"
@@ -191,10 +190,7 @@ func judgeClause(e clause.Expression) string {
 	case clause.Returning:
 		return judgeColumns(x.Columns, true)
 	case clause.From:
-		if len(x.Tables)+len(x.Joins) > 0 {
-			return "tables or joins of the caller's own"
-		}
-		return ""
+		return judgeFrom(x)
 	case clause.Locking:
 		switch {
 		case x.Strength != "UPDATE" && x.Strength != "SHARE":
@@ -319,62 +315,6 @@ func isPlainName(name string) bool {
 		}
 	}
 	return !start
-}
-
-// refuseAssociations refuses a row that carries related rows: gorm would write them with upserts that take over rows by their key.
-func refuseAssociations(db *gorm.DB) {
-	stmt := db.Statement
-	if db.Error != nil || stmt.Schema == nil {
-		return
-	}
-	for _, s := range stmt.Selects {
-		if s == clause.Associations || stmt.Schema.Relationships.Relations[s] != nil {
-			_ = db.AddError(&ShapeError{Shape: "Select of an association", Table: stmt.Table, Hint: "write related rows with statements of their own"})
-			return
-		}
-	}
-	selected, restricted := stmt.SelectAndOmitColumns(true, false)
-	for name, rel := range stmt.Schema.Relationships.Relations {
-		if rel.Schema != stmt.Schema {
-			continue // gorm files the other end's relation here too
-		}
-		if on, said := selected[name]; said && !on || !said && restricted {
-			continue
-		}
-		if carriesRelated(stmt, rel) {
-			_ = db.AddError(&ShapeError{Shape: "association " + name, Table: stmt.Table, Hint: "Omit(clause.Associations), and write related rows with statements of their own"})
-			return
-		}
-	}
-}
-
-// carriesRelated reports whether a row of the statement holds rows of the relation.
-func carriesRelated(stmt *gorm.Statement, rel *schema.Relationship) bool {
-	holds := func(row reflect.Value) bool {
-		row = reflect.Indirect(row)
-		if row.Kind() != reflect.Struct || row.Type() != stmt.Schema.ModelType {
-			return false
-		}
-		_, zero := rel.Field.ValueOf(stmt.Context, row)
-		if zero {
-			return false
-		}
-		f := reflect.Indirect(rel.Field.ReflectValueOf(stmt.Context, row))
-		return f.Kind() != reflect.Slice || f.Len() > 0
-	}
-	some := func(v reflect.Value) bool {
-		v = reflect.Indirect(v)
-		if v.Kind() == reflect.Slice || v.Kind() == reflect.Array {
-			for i := range v.Len() {
-				if holds(v.Index(i)) {
-					return true
-				}
-			}
-			return false
-		}
-		return holds(v)
-	}
-	return some(stmt.ReflectValue) || stmt.Dest != nil && some(reflect.ValueOf(stmt.Dest))
 }
 
 // same reports whether both are one pointer. What is no pointer is a value of its own.

@@ -3,6 +3,7 @@ package dal
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -161,7 +162,7 @@ func (b *binding) locate(db *gorm.DB, t *table, fields []*schema.Field, keys [][
 	}
 	columns = append(columns, names...)
 	for _, f := range also {
-		if f != nil {
+		if f != nil && !slices.Contains(columns, f.DBName) {
 			columns = append(columns, f.DBName)
 		}
 	}

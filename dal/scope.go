@@ -69,21 +69,18 @@ func registerScope(db *gorm.DB) error {
 			return err
 		}
 	}
-	// Associations are saved by statements of their own, with upserts: refused before anything is written.
+	// gorm saves associations with upserts by primary key, which would take over any row that has it.
 	for _, p := range []struct {
 		name string
 		of   processor
+		fn   func(*gorm.DB)
 	}{
-		{"gorm:save_before_associations", cb.Create()},
-		{"gorm:save_before_associations", cb.Update()},
-		{"gorm:delete_before_associations", cb.Delete()},
+		{"gorm:save_before_associations", cb.Create(), relateBefore(true)},
+		{"gorm:save_before_associations", cb.Update(), relateBefore(false)},
+		{"gorm:save_after_associations", cb.Create(), relateAfter(true)},
+		{"gorm:save_after_associations", cb.Update(), relateAfter(false)},
 	} {
-		if err := p.of.Replace(p.name, refuseAssociations); err != nil {
-			return err
-		}
-	}
-	for _, p := range []processor{cb.Create(), cb.Update()} {
-		if err := p.Replace("gorm:save_after_associations", func(*gorm.DB) {}); err != nil {
+		if err := p.of.Replace(p.name, p.fn); err != nil {
 			return err
 		}
 	}
@@ -92,8 +89,8 @@ func registerScope(db *gorm.DB) error {
 		of    processor
 		names []string
 	}{
-		{cb.Create(), []string{"gorm:before_create", "gorm:save_before_associations", "gorm:create", "gorm:after_create"}},
-		{cb.Update(), []string{"gorm:setup_reflect_value", "gorm:before_update", "gorm:save_before_associations", "gorm:update", "gorm:after_update"}},
+		{cb.Create(), []string{"gorm:before_create", "gorm:save_before_associations", "gorm:create", "gorm:save_after_associations", "gorm:after_create"}},
+		{cb.Update(), []string{"gorm:setup_reflect_value", "gorm:before_update", "gorm:save_before_associations", "gorm:update", "gorm:save_after_associations", "gorm:after_update"}},
 		{cb.Delete(), []string{"gorm:before_delete", "gorm:delete_before_associations", "gorm:delete", "gorm:after_delete"}},
 	} {
 		for _, name := range p.names {
@@ -145,11 +142,12 @@ func judgeEarly(db *gorm.DB, v verb) {
 	if err == nil && v == verbCreate {
 		err = b.store.ids.keep(db.Statement.Context) // not while a transaction is open
 	}
+	if err == nil {
+		err = b.judgeRelations(db, t, v)
+	}
 	if err != nil {
 		_ = db.AddError(err)
-		return
 	}
-	refuseAssociations(db)
 }
 
 // judgeRows refuses by the statement's own values: rows of another tenant or shard, changed keys, a write to all rows that nobody asked for.
@@ -296,9 +294,15 @@ func (b *binding) prepare(db *gorm.DB, v verb) (owners []int, err error) {
 	if v != verbCreate && t.tenant != nil && !b.opens(t) {
 		node = inject(stmt, b.id)
 	}
+	var joins []*joinScope
 	switch v {
 	case verbQuery, verbRow:
-		callbacks.BuildQuerySQL(db)
+		var restore func()
+		joins, restore, err = b.scopeJoins(stmt)
+		defer restore()
+		if err == nil {
+			callbacks.BuildQuerySQL(db)
+		}
 	case verbCreate:
 		owners, err = b.buildCreate(db, t)
 	case verbUpdate:
@@ -317,6 +321,12 @@ func (b *binding) prepare(db *gorm.DB, v verb) (owners []int, err error) {
 			return nil, gorm.ErrMissingWhereClause
 		}
 		owners = []int{node.arg}
+	}
+	for _, j := range joins {
+		if j.built != 1 {
+			return nil, &ShapeError{Shape: "a clause that drops the tenant's condition", Table: j.table, Hint: "leave joins to the builder"}
+		}
+		owners = append(owners, j.arg)
 	}
 	if why := verify(stmt, v, node); why != "" {
 		return nil, &ShapeError{Shape: "statement with " + why, Table: t.name, Hint: "bind values, and use plain columns of the model"}

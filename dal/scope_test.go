@@ -494,14 +494,6 @@ func TestScope_ShapesRefused(t *testing.T) {
 		"hint": func() error {
 			return a().Clauses(clause.Locking{Strength: "UPDATE) UNION (SELECT 1"}).Find(&users).Error
 		},
-		"assoc create": func() error { return a().Create(&User{PlayerID: "7", Items: []Item{{Name: "x"}}}).Error },
-		"assoc update": func() error {
-			return a().Model(&User{Model: dal.Model{ID: 1}}).Updates(User{Gold: 1, Items: []Item{{Name: "x"}}}).Error
-		},
-		"assoc append": func() error {
-			return a().Model(&User{Model: dal.Model{ID: 1}, PlayerID: "7"}).Association("Items").Append(&Item{Model: dal.Model{ID: 3}})
-		},
-		"assoc delete": func() error { return a().Select("Items").Delete(&User{Model: dal.Model{ID: 1}}).Error },
 		"from": func() error {
 			return a().Clauses(clause.From{Tables: []clause.Table{{Name: "items"}}}).Find(&users).Error
 		},

@@ -69,6 +69,7 @@ type tables struct {
 	byType map[reflect.Type]*table
 	byName map[string]*table
 	all    []*table
+	joins  []join
 }
 
 // table is a declared table with what its statements need.
@@ -107,6 +108,7 @@ func newTables(decls []Table) (*tables, error) {
 		}
 		ts.all = append(ts.all, t)
 	}
+	errs = append(errs, ts.linkJoins()...)
 	return ts, errors.Join(errs...)
 }
 

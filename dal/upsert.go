@@ -107,7 +107,7 @@ func (t *table) immutable(column string) bool {
 // into it by now.
 //
 // SQLite and PostgreSQL: the conflict target holds tenant_id, and DO UPDATE has the owner among its conditions. MySQL takes any unique key for the
-// target, so each assignment keeps the old value when the row is another tenant's.
+// target, so each assignment keeps the old value when the row is another tenant's; to do nothing, it assigns a column to itself.
 func (b *binding) guardConflict(stmt *gorm.Statement, t *table) error {
 	c, ok := conflictOf(stmt)
 	if !ok {
@@ -125,6 +125,13 @@ func (b *binding) guardConflict(stmt *gorm.Statement, t *table) error {
 			}
 		}
 		c.Columns = nil
+		if c.DoNothing {
+			kept := clause.Column{Name: t.schema.DBNames[0]}
+			if fields := t.identity(); len(fields) > 0 {
+				kept.Name = fields[0].DBName
+			}
+			c.DoNothing, c.DoUpdates = false, clause.Set{{Column: kept, Value: kept}}
+		}
 		put(stmt, c)
 		return nil
 	}
