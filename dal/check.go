@@ -69,6 +69,11 @@ func (db *database) check(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
+	if db.dialect == MySQL {
+		if err := db.checkGrants(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	for _, t := range db.store.tables.all {
 		s, err := db.inspect(ctx, t.name)
 		if err != nil {
@@ -314,13 +319,17 @@ func (db *database) inspect(ctx context.Context, name string) (shape, error) {
 	return db.inspectMySQL(ctx, name)
 }
 
-// each runs one of the constants above and calls scan for each row.
+// each runs one of the constants above and calls scan for each row. A nil arg is for a constant without a placeholder.
 func (db *database) each(ctx context.Context, st *wire.Statement, arg any, scan func(rows *sql.Rows) error) error {
 	return eachOf(ctx, db.sql(false), st, arg, scan)
 }
 
 func eachOf(ctx context.Context, pool *sql.DB, st *wire.Statement, arg any, scan func(rows *sql.Rows) error) error {
-	rows, err := pool.QueryContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: st}), st.Text(), arg)
+	var args []any
+	if arg != nil {
+		args = []any{arg}
+	}
+	rows, err := pool.QueryContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: st}), st.Text(), args...)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,10 @@ type Config struct {
 	TenantMaxAge time.Duration
 	// Suspended says what a suspended tenant may still do. The zero value is [SuspendAll]: nothing.
 	Suspended Suspension
+	// StrictGrants refuses a MySQL or MariaDB login of shared places that has rights beyond its databases (any ON *.*, FILE, SUPER and PROCESS among them,
+	// or GRANT OPTION). False: such rights are logged as a warning. What the login of a tenant with a database of its own can reach beyond it is always
+	// refused.
+	StrictGrants bool
 	// NodeID fixes the node number in row ids, from 1 to 1023, for tests and for deployments that number their processes themselves.
 	// Zero: a number is leased in the control database at Open and renewed inline.
 	NodeID int64

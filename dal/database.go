@@ -31,10 +31,14 @@ type database struct {
 	reader  *wire.Pool // SQLite alone
 	system  *wire.Pool // PostgreSQL alone: the login of system scopes
 	roles   roles      // PostgreSQL alone
+	reached            // MySQL alone
 	maxOpen int        // connections that tenants can take; systemConns more are the library's
 	lanes   lanes
 	seat    *seat // what keeps the place of one tenant open; nil for a shared place
 }
+
+// reached says how a MySQL place was reached.
+type reached struct{ name, user, address string } // of the database, the user, and the server
 
 // systemConns is how many connections of each place are the library's own: a tenant at its limit never stops its own refunds.
 const systemConns = 4
@@ -101,6 +105,7 @@ func (db *database) openMySQL(ctx context.Context, e Endpoint, lifetime time.Dur
 		return false, err
 	}
 	limit(db.writer, db.maxOpen+systemConns, lifetime)
+	db.reached = reached{name: e.Database, user: e.User, address: e.Address}
 	var version string
 	row := db.writer.QueryRowContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: serverVersion}), serverVersion.Text())
 	if err := row.Scan(&version); err != nil {

@@ -271,6 +271,27 @@ func SafeToRetry(err error) bool {
 	return errors.As(err, &connect) || errors.Is(err, quota.ErrQuotaExceeded) || errors.Is(err, ErrPlacesBusy)
 }
 
+// ErrRights reports a database login that can reach what it must not, or lacks what it needs. Possibly wrapped and joined; see [RightsError].
+var ErrRights = errors.New("dal: rights of a database login refused")
+
+// RightsError names one mistake in a login's rights, with the statement that mends it. It is [ErrRights]. It never holds a password or its hash.
+type RightsError struct {
+	Place   Place
+	Account string // as the server writes it: `user`@`host`
+	Problem string
+	Mend    string
+
+	tolerable bool // for the login of a shared place
+}
+
+// Error names the account, the problem and the mend.
+func (e *RightsError) Error() string {
+	return fmt.Sprintf("dal: place %s: login %s: %s; %s", e.Place, e.Account, e.Problem, e.Mend)
+}
+
+// Is reports that every RightsError is an [ErrRights].
+func (e *RightsError) Is(target error) bool { return target == ErrRights }
+
 // ErrIdentity reports a database that is another place's. Possibly wrapped; see [IdentityError].
 var ErrIdentity = errors.New("dal: database of another place")
 

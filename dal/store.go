@@ -46,6 +46,7 @@ type Store struct {
 
 	looks  atomic.Uint64 // grows with each Drain: every handle then looks its tenant up again
 	uses   uses          // of system scopes
+	warned sync.Map      // user@address -> true: logins whose rights were logged
 	owners sync.Map      // Place -> tenant.ID: whose place it is, as far as it was looked up
 
 	opening    singleflight.Group // one opener a place
