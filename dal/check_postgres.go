@@ -49,7 +49,7 @@ var (
 		"CROSS JOIN LATERAL unnest(n.conkey, n.confkey) WITH ORDINALITY k(f, t, ord) JOIN pg_attribute f ON f.attrelid = n.conrelid AND f.attnum = k.f "+
 		"JOIN pg_attribute t ON t.attrelid = n.confrelid AND t.attnum = k.t "+
 		"WHERE n.contype = 'f' AND n.conrelid = to_regclass('public.' || quote_ident(?)) ORDER BY n.conname, k.ord", wire.Schema)
-	postgresTable = wire.RegisterSystem("dal/postgres table", "SELECT relkind::text, relrowsecurity, relforcerowsecurity, relhasrules, "+
+	postgresTable = wire.RegisterSystem("dal/postgres table", "SELECT relkind::text, relrowsecurity, relforcerowsecurity, EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = pg_class.oid), "+
 		"has_table_privilege(oid, 'TRUNCATE, REFERENCES, TRIGGER') FROM pg_class WHERE oid = to_regclass('public.' || quote_ident(?))", wire.Schema)
 	postgresPolicies = wire.RegisterSystem("dal/postgres policies", "SELECT p.polname, p.polpermissive, p.polcmd::text, "+
 		"array_to_string(ARRAY(SELECT r.rolname FROM pg_roles r WHERE r.oid = ANY(p.polroles) ORDER BY r.rolname), ','), "+

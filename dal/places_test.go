@@ -337,96 +337,111 @@ func withStatus(t tenant.Tenant) tenant.Tenant {
 	return t
 }
 
-func TestPlaces_MariaDB_TimedOutWriteIsATimeout(t *testing.T) {
+// servers are the databases that are servers, and so have locks between connections.
+var servers = []string{"mariadb", "postgres"}
+
+func TestPlaces_TimedOutWriteIsATimeout(t *testing.T) {
 	t.Parallel()
-	cfg := dal.Config{Cluster: clusters()["mariadb"](t), Registry: threeModels(t), Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}}
-	store := openHeroes(t, cfg)
-	ctx := tenant.NewContext(t.Context(), "shared-a")
-	key := dal.Key("player", "p1")
-	if err := store.On(ctx, key).Create(&Hero{Model: dal.Model{ID: 1}, PlayerID: "p1"}).Error; err != nil {
-		t.Fatal(err)
-	}
-	err := store.Transaction(ctx, key, func(_ context.Context, tx *gorm.DB) error {
-		if err := tx.Model(&Hero{}).Where("id = 1").Update("gold", 1).Error; err != nil {
-			return err
-		}
-		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-		defer cancel()
-		if err := store.On(short, key).Model(&Hero{}).Where("id = 1").Update("gold", 2).Error; !dal.IsTimeout(err) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a write that waits for the row: %v", err)
-		}
-		if err := store.On(ctx, key).Model(&Hero{}).Where("id = 1").Update("gold", 3).Error; !dal.IsRetryable(err) { // LockWait
-			t.Errorf("a write that waits longer than LockWait: %v", err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
+	for _, kind := range servers {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			cfg := dal.Config{Cluster: clusters()[kind](t), Registry: threeModels(t), Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}}
+			store := openHeroes(t, cfg)
+			ctx := tenant.NewContext(t.Context(), "shared-a")
+			key := dal.Key("player", "p1")
+			if err := store.On(ctx, key).Create(&Hero{Model: dal.Model{ID: 1}, PlayerID: "p1"}).Error; err != nil {
+				t.Fatal(err)
+			}
+			err := store.Transaction(ctx, key, func(_ context.Context, tx *gorm.DB) error {
+				if err := tx.Model(&Hero{}).Where("id = 1").Update("gold", 1).Error; err != nil {
+					return err
+				}
+				short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+				defer cancel()
+				if err := store.On(short, key).Model(&Hero{}).Where("id = 1").Update("gold", 2).Error; !dal.IsTimeout(err) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("a write that waits for the row: %v", err)
+				}
+				if err := store.On(ctx, key).Model(&Hero{}).Where("id = 1").Update("gold", 3).Error; !dal.IsRetryable(err) { // LockWait
+					t.Errorf("a write that waits longer than LockWait: %v", err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
-func TestPlaces_MariaDB_DeadlockPoisons(t *testing.T) {
+func TestPlaces_DeadlockPoisons(t *testing.T) {
+	t.Parallel()
+	for _, kind := range servers {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			cfg := dal.Config{Cluster: clusters()[kind](t), Registry: threeModels(t), Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}}
+			if _, err := schema.Up(t.Context(), cfg, heroes("", "")); err != nil {
+				t.Fatal(err)
+			}
+			store, err := dal.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = store.Close(context.Background()) }()
+			ctx := tenant.NewContext(t.Context(), "shared-a")
+			key := dal.Key("player", "p1")
+			for i := int64(1); i <= 2; i++ {
+				if err := store.On(ctx, key).Create(&Hero{Model: dal.Model{ID: i}, PlayerID: "p1"}).Error; err != nil {
+					t.Fatal(err)
+				}
+			}
+			// Two transactions take the two rows in opposite order; each waits until the other holds its first.
+			ready := []chan struct{}{make(chan struct{}), make(chan struct{})}
+			ends := make(chan error, 2)
+			for me := range 2 {
+				go func() {
+					ends <- store.Transaction(ctx, key, func(_ context.Context, tx *gorm.DB) error {
+						add := func(id int) error {
+							return tx.Model(&Hero{}).Where("id = ?", id).Update("gold", gorm.Expr("gold + 1")).Error
+						}
+						if err := add(1 + me); err != nil {
+							return err
+						}
+						close(ready[me])
+						<-ready[1-me]
+						_ = add(2 - me) // swallowed: the commit must still fail for the victim
+						return nil
+					})
+				}()
+			}
+			var failed, fine int
+			for range 2 {
+				err := <-ends
+				switch {
+				case err == nil:
+					fine++
+				case errors.Is(err, wire.ErrPoisoned) && dal.IsRetryable(err):
+					failed++
+				default:
+					t.Errorf("unexpected: %v", err)
+				}
+			}
+			if fine != 1 || failed != 1 {
+				t.Errorf("%d committed, %d poisoned; want 1 and 1", fine, failed)
+			}
+			var sum int64
+			if err := store.On(ctx, key).Model(&Hero{}).Select("SUM(gold)").Row().Scan(&sum); err != nil || sum != 2 {
+				t.Errorf("sum %d, %v; want the winner's 2", sum, err)
+			}
+		})
+	}
+}
+
+func TestPlaces_T38_TenantColumnIsBinary(t *testing.T) {
 	t.Parallel()
 	cfg := dal.Config{Cluster: clusters()["mariadb"](t), Registry: threeModels(t), Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}}
-	if _, err := schema.Up(t.Context(), cfg, heroes("", "")); err != nil {
-		t.Fatal(err)
-	}
-	store, err := dal.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close(context.Background()) }()
-	ctx := tenant.NewContext(t.Context(), "shared-a")
-	key := dal.Key("player", "p1")
-	for i := int64(1); i <= 2; i++ {
-		if err := store.On(ctx, key).Create(&Hero{Model: dal.Model{ID: i}, PlayerID: "p1"}).Error; err != nil {
-			t.Fatal(err)
-		}
-	}
-	// Two transactions take the two rows in opposite order; each waits until the other holds its first.
-	ready := []chan struct{}{make(chan struct{}), make(chan struct{})}
-	ends := make(chan error, 2)
-	for me := range 2 {
-		go func() {
-			ends <- store.Transaction(ctx, key, func(_ context.Context, tx *gorm.DB) error {
-				add := func(id int) error {
-					return tx.Model(&Hero{}).Where("id = ?", id).Update("gold", gorm.Expr("gold + 1")).Error
-				}
-				if err := add(1 + me); err != nil {
-					return err
-				}
-				close(ready[me])
-				<-ready[1-me]
-				_ = add(2 - me) // swallowed: the commit must still fail for the victim
-				return nil
-			})
-		}()
-	}
-	var failed, fine int
-	for range 2 {
-		err := <-ends
-		switch {
-		case err == nil:
-			fine++
-		case errors.Is(err, wire.ErrPoisoned) && dal.IsRetryable(err):
-			failed++
-		default:
-			t.Errorf("unexpected: %v", err)
-		}
-	}
-	if fine != 1 || failed != 1 {
-		t.Errorf("%d committed, %d poisoned; want 1 and 1", fine, failed)
-	}
-	var sum int64
-	if err := store.On(ctx, key).Model(&Hero{}).Select("SUM(gold)").Row().Scan(&sum); err != nil || sum != 2 {
-		t.Errorf("sum %d, %v; want the winner's 2", sum, err)
-	}
+	up(t, cfg)
 	var level string
-	r, err := store.Route(ctx, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ep, err := cfg.Cluster.Endpoint(r.Place, "")
+	ep, err := cfg.Cluster.Endpoint(dal.Place{Shard: "s1"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
