@@ -154,4 +154,5 @@ type statement struct {
 	whereAt    int // where a WHERE may be inserted
 	conflict   *onConflict
 	exprs      []*expr // ORDER BY, LIMIT, RETURNING
+	returning  bool
 }

@@ -69,6 +69,9 @@ func (j *judge) number() {
 	for i := range j.tokens {
 		t := &j.tokens[i]
 		switch {
+		case t.kind == tokenName && j.s.dialect == Postgres && t.value != j.s.column && j.s.isTenantColumn(t.value):
+			// No declared table has this column, so it would be looked for outside the sub-select in which it stands.
+			panic(refuse("a quoted name that differs from "+j.s.column+" in case", "write it in small letters"))
 		case t.kind == tokenTenant:
 			j.edits = append(j.edits, edit{t.start, t.end, "\x00"})
 		case t.kind == tokenHole && j.s.dialect == Postgres:
@@ -97,8 +100,13 @@ func (j *judge) with(w *with, e *env) *env {
 		return e
 	}
 	for _, c := range w.ctes {
-		if j.s.similar(c.name.name) {
+		switch {
+		case j.s.similar(c.name.name):
 			panic(refuse("a common table expression with the name of a declared table", "give it another name"))
+		case !isPlain(c.name.name) || keywords[upper(c.name.name)]: // FROM only items reads items, whatever WITH "only" says
+			panic(refuse("a common table expression whose name is a keyword or no plain name", "give it another name"))
+		case e.similar(c.name) && !e.has(j.s, c.name):
+			panic(refuse("common table expressions whose names differ in case alone", "give each a name of its own"))
 		}
 		inner := e
 		if w.recursive || j.s.dialect == SQLite {
@@ -110,7 +118,18 @@ func (j *judge) with(w *with, e *env) *env {
 	return e
 }
 
-func (e *env) has(n ident) bool {
+// has reports that the server takes n for a common table expression.
+func (e *env) has(s *Schema, n ident) bool {
+	for ; e != nil; e = e.up {
+		if s.same(e.name, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// similar reports a common table expression whose name differs from n at most in case.
+func (e *env) similar(n ident) bool {
 	for ; e != nil; e = e.up {
 		if strings.EqualFold(e.name.name, n.name) {
 			return true
@@ -207,9 +226,12 @@ func (j *judge) leaves(sc *scope, src *source, e *env, write bool) {
 		if r.name.name == "" {
 			r.name = *src.table
 		}
-		if !e.has(*src.table) {
+		if !e.has(j.s, *src.table) {
 			r.table = j.use(*src.table, false)
 		}
+	}
+	if len(sc.refs) == maxTables {
+		panic(refuse("more than 64 tables in one FROM", "split the statement"))
 	}
 	if r.name.name != "" {
 		for _, other := range sc.refs {
@@ -311,34 +333,37 @@ func (j *judge) isBound(sc *scope, r *ref, conds []*expr) bool {
 		if b.kind == exprColumn {
 			a, b = b, a
 		}
-		if a.kind == exprColumn && b.kind == exprHole && j.s.isTenantColumn(a.column.name) && sc.means(a, r) {
+		if a.kind == exprColumn && b.kind == exprHole && j.s.isTenantColumn(a.column.name) && j.means(sc, a, r) {
 			return true
 		}
 	}
 	return false
 }
 
-// means reports whether a column is r's.
-func (sc *scope) means(c *expr, r *ref) bool {
+// means reports whether a column is r's. Where aliases have case, I.tenant_id says nothing of a table i: it may be another one outside this scope.
+func (j *judge) means(sc *scope, c *expr, r *ref) bool {
 	if c.qualifier.name == "" {
 		return len(sc.refs) == 1 && sc.refs[0] == r
 	}
-	return strings.EqualFold(c.qualifier.name, r.name.name)
+	return j.s.same(c.qualifier, r.name)
 }
 
-// conjuncts appends the conditions that are joined by AND.
+// conjuncts returns a new list: list, and the conditions of e that are joined by AND.
 func conjuncts(e *expr, list []*expr) []*expr {
+	return appendConjuncts(slices.Clone(list), e)
+}
+
+func appendConjuncts(list []*expr, e *expr) []*expr {
 	switch {
 	case e == nil:
 		return list
 	case e.kind == exprAnd:
-		list = slices.Clip(list)
 		for _, c := range e.list {
-			list = conjuncts(c, list)
+			list = appendConjuncts(list, c)
 		}
 		return list
 	}
-	return append(slices.Clip(list), e)
+	return append(list, e)
 }
 
 func (j *judge) exprs(list []*expr, e *env) {

@@ -37,6 +37,9 @@ func (j *judge) written(st *statement, sc *scope) []*ref {
 			refs = append(refs, find(n))
 		}
 	case st.verb == verbDelete || j.s.dialect != MySQL: // the first one
+		if sc.refs[0].table == nil { // the server may look for a table behind a common table expression's name
+			panic(refuse("a write to a common table expression", "write to the table"))
+		}
 		refs = append(refs, sc.refs[0])
 	default: // MySQL's UPDATE writes whatever its assignments name
 		for _, a := range st.assigns {
@@ -194,7 +197,7 @@ func (j *judge) shardValue(t *Table, v *expr, sc *scope) {
 			break
 		}
 		for _, r := range sc.refs {
-			if r.table != nil && r.table.ShardKey != "" && strings.EqualFold(r.table.ShardKey, v.column.name) && sc.means(v, r) {
+			if r.table != nil && r.table.ShardKey != "" && strings.EqualFold(r.table.ShardKey, v.column.name) && j.means(sc, v, r) {
 				return
 			}
 		}
@@ -227,7 +230,7 @@ func (j *judge) insertQuery(q *query, t *Table, owner, key int, add bool, e *env
 		if owner >= 0 && !j.bare(t) {
 			v := at(owner)
 			own := v.kind == exprColumn && j.s.isTenantColumn(v.column.name) && slices.ContainsFunc(sc.refs, func(r *ref) bool {
-				return r.table != nil && r.table.Class == Tenant && sc.means(v, r)
+				return r.table != nil && r.table.Class == Tenant && j.means(sc, v, r)
 			})
 			if !own {
 				j.ownerValue(v)
@@ -245,7 +248,7 @@ func (j *judge) insertQuery(q *query, t *Table, owner, key int, add bool, e *env
 func (j *judge) conflict(st *statement, target *ref, e *env) {
 	c := st.conflict
 	for _, a := range c.update {
-		if !isSelf(a, target) {
+		if !j.isSelf(a, target) {
 			j.assigned(a, []*ref{target})
 		}
 		j.expr(a.value, e)
@@ -258,9 +261,12 @@ func (j *judge) conflict(st *statement, target *ref, e *env) {
 		return
 	}
 	name := j.source(target.name)
+	if c.duplicate && st.returning { // MariaDB returns the row that was in the way, changed or not
+		panic(refuse("RETURNING of an upsert, which shows whatever row was in the way", "read the row with a statement of its own"))
+	}
 	if c.duplicate {
 		for _, a := range c.update {
-			if isSelf(a, target) || j.isGuarded(a, target) {
+			if j.isSelf(a, target) || j.isGuarded(a, target) {
 				continue
 			}
 			column := j.source(a.column)
@@ -286,9 +292,9 @@ func (j *judge) conflict(st *statement, target *ref, e *env) {
 }
 
 // isSelf reports column = column.
-func isSelf(a assignment, target *ref) bool {
+func (j *judge) isSelf(a assignment, target *ref) bool {
 	v := a.value
-	return v.kind == exprColumn && strings.EqualFold(v.column.name, a.column.name) && (v.qualifier.name == "" || strings.EqualFold(v.qualifier.name, target.name.name))
+	return v.kind == exprColumn && strings.EqualFold(v.column.name, a.column.name) && (v.qualifier.name == "" || j.s.same(v.qualifier, target.name))
 }
 
 // isGuarded reports column = IF(target.tenant_id = VALUES(tenant_id), ..., target.column).
@@ -300,12 +306,12 @@ func (j *judge) isGuarded(a assignment, target *ref) bool {
 	column, values := v.list[0].list[0], v.list[0].list[1]
 	return j.isOwn(column, target) && values.kind == exprCall && values.call == "VALUES" && len(values.list) == 1 &&
 		values.list[0].kind == exprColumn && j.s.isTenantColumn(values.list[0].column.name) &&
-		isSelf(assignment{column: a.column, value: v.list[2]}, target)
+		j.isSelf(assignment{column: a.column, value: v.list[2]}, target)
 }
 
 // isOwn reports the target's tenant column.
 func (j *judge) isOwn(c *expr, target *ref) bool {
-	return c.kind == exprColumn && j.s.isTenantColumn(c.column.name) && strings.EqualFold(c.qualifier.name, target.name.name)
+	return c.kind == exprColumn && j.s.isTenantColumn(c.column.name) && j.s.same(c.qualifier, target.name)
 }
 
 // isExcluded reports target.tenant_id = excluded.tenant_id.

@@ -3,9 +3,12 @@ package gate
 import "strings"
 
 // maxDepth bounds how deep parentheses and sub-selects nest, and maxRetries how often a parenthesis is read a second time.
+// maxTables is how many tables one FROM may join, which is about what MySQL (61) and SQLite (64) take; maxCTEs bounds WITH.
 const (
 	maxDepth   = 64
 	maxRetries = 64
+	maxTables  = 64
+	maxCTEs    = 64
 )
 
 // parser is a recursive-descent reader of one statement. A mistake ends it by a panic with a *Refusal, which parse recovers.
@@ -136,12 +139,17 @@ func (p *parser) enter() func() {
 // name reads a name: a quoted one, or a word that is no keyword.
 func (p *parser) name() ident {
 	t := p.tok()
-	if t.kind == tokenName || t.kind == tokenWord && !reserved[t.upper] {
+	if p.isName(t) {
 		p.i++
 		return identOf(t)
 	}
 	p.unexpected("a name")
 	return ident{}
+}
+
+// isName reports a quoted name, or a word that is no keyword.
+func (p *parser) isName(t *token) bool {
+	return t.kind == tokenName || t.kind == tokenWord && !reserved[t.upper] && !modifiers[p.d][t.upper]
 }
 
 func identOf(t *token) ident {
@@ -153,7 +161,7 @@ func (p *parser) alias() ident {
 	if p.accept("AS") {
 		return p.name()
 	}
-	if t := p.tok(); t.kind == tokenName || t.kind == tokenWord && !reserved[t.upper] {
+	if p.isName(p.tok()) {
 		return p.name()
 	}
 	return ident{}
@@ -253,6 +261,9 @@ func (p *parser) with() *with {
 		p.expectOp("(")
 		c.query = p.query()
 		p.expectOp(")")
+		if len(w.ctes) == maxCTEs {
+			p.fail("more than 64 common table expressions", "split the statement")
+		}
 		w.ctes = append(w.ctes, c)
 		if !p.acceptOp(",") {
 			return w

@@ -267,7 +267,7 @@ func (p *parser) primary() *expr {
 		case constants[t.upper]:
 			p.next()
 			return done(expr{})
-		case !reserved[t.upper]:
+		case p.isName(t):
 			return p.column()
 		}
 	}
@@ -477,7 +477,7 @@ func (p *parser) window() []*expr {
 	defer p.enter()()
 	var list []*expr
 	p.expectOp("(")
-	if t := p.tok(); t.kind == tokenName || t.kind == tokenWord && !reserved[t.upper] && !t.is("ROWS") && !t.is("RANGE") && !t.is("GROUPS") {
+	if t := p.tok(); p.isName(t) && !t.is("ROWS") && !t.is("RANGE") && !t.is("GROUPS") {
 		p.next()
 	}
 	if p.accept("PARTITION", "BY") {

@@ -115,7 +115,7 @@ func (p *parser) item() item {
 	if p.acceptOp("*") {
 		return item{star: true}
 	}
-	if t := p.tok(); (t.kind == tokenName || t.kind == tokenWord && !reserved[t.upper]) && p.ahead(1).isOp(".") && p.ahead(2).isOp("*") {
+	if p.isName(p.tok()) && p.ahead(1).isOp(".") && p.ahead(2).isOp("*") {
 		p.i += 3
 		return item{star: true}
 	}
@@ -209,7 +209,8 @@ func (p *parser) lockWait() {
 func (p *parser) sources() *source {
 	defer p.enter()()
 	s := p.joined(nil)
-	for p.acceptOp(",") {
+	for n := 0; p.acceptOp(","); n++ {
+		p.countTable(n)
 		if p.d == SQLite {
 			s = p.joined(&source{left: s, right: p.factor(), kind: joinInner, using: true})
 			continue
@@ -224,7 +225,8 @@ func (p *parser) joined(s *source) *source {
 	if s == nil {
 		s = p.factor()
 	}
-	for {
+	for n := 0; ; n++ {
+		p.countTable(n)
 		natural := p.accept("NATURAL")
 		kind := joinInner
 		switch {
@@ -258,6 +260,13 @@ func (p *parser) joined(s *source) *source {
 		default:
 			p.unexpected("ON")
 		}
+	}
+}
+
+// countTable bounds the tree of one FROM while it is read; the judge counts its tables.
+func (p *parser) countTable(n int) {
+	if n > maxTables {
+		p.fail("more than 64 tables in one FROM", "split the statement")
 	}
 }
 
@@ -318,12 +327,11 @@ func (p *parser) hints() {
 					p.unexpected("JOIN, ORDER BY or GROUP BY")
 				}
 			}
-			p.expectOp("(")
-			for !p.acceptOp(")") {
-				p.name()
-				p.acceptOp(",")
+			if p.tok().isOp("(") && p.ahead(1).isOp(")") { // USE INDEX (): none
+				p.i += 2
+				continue
 			}
-			p.acceptOp(",")
+			p.names()
 		}
 	case SQLite:
 		if p.accept("INDEXED", "BY") {

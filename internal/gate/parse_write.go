@@ -129,6 +129,7 @@ func (p *parser) returning(st *statement) {
 	if !p.accept("RETURNING") {
 		return
 	}
+	st.returning = true
 	for _, it := range p.items() {
 		if it.expr != nil {
 			st.exprs = append(st.exprs, it.expr)
@@ -214,7 +215,7 @@ func (p *parser) usingAhead() bool {
 		switch {
 		case t.is("USING"):
 			return true
-		case t.kind == tokenName, t.kind == tokenWord && !reserved[t.upper], t.isOp(","), t.isOp("."), t.isOp("*"):
+		case p.isName(t), t.isOp(","), t.isOp("."), t.isOp("*"):
 		default:
 			return false
 		}

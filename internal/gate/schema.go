@@ -70,10 +70,30 @@ func (s *Schema) fold(name string) string {
 
 // table looks a table up by a token's name.
 func (s *Schema) table(n ident) *Table {
-	if s.dialect == Postgres && !n.quoted {
-		return s.tables[strings.ToLower(n.name)]
+	if s.dialect == Postgres {
+		return s.tables[foldPostgres(n)]
 	}
 	return s.tables[s.fold(n.name)]
+}
+
+// same reports that the server takes two names of tables, aliases or common table expressions for one. MySQL's have case on most systems; where they
+// have none, names that differ in case alone are two here, which is safe: what binds one is not taken to bind the other.
+func (s *Schema) same(a, b ident) bool {
+	switch s.dialect {
+	case SQLite:
+		return strings.EqualFold(a.name, b.name)
+	case Postgres:
+		return foldPostgres(a) == foldPostgres(b)
+	}
+	return a.name == b.name
+}
+
+// foldPostgres returns a name as PostgreSQL compares it: in small letters unless it was quoted.
+func foldPostgres(n ident) string {
+	if n.quoted {
+		return n.name
+	}
+	return strings.ToLower(n.name)
 }
 
 // similar reports a declared table whose name differs from n at most in case.
@@ -86,7 +106,7 @@ func (s *Schema) similar(name string) bool {
 	return false
 }
 
-// isTenantColumn reports the tenant column's name in any case: PostgreSQL's quoted "Tenant_ID" would be another column, which no declared table has.
+// isTenantColumn reports the tenant column's name in any case. PostgreSQL's quoted "Tenant_ID" would be another column: see judge.number.
 func (s *Schema) isTenantColumn(name string) bool { return strings.EqualFold(name, s.column) }
 
 func isPlain(name string) bool {

@@ -31,6 +31,9 @@ type token struct {
 // maxText bounds what is read. MySQL's own limit (max_allowed_packet) is larger; a statement of this size is a batch that should be split.
 const maxText = 8 << 20
 
+// maxName is the longest name on PostgreSQL, which takes two longer ones that begin alike for one.
+const maxName = 63
+
 // scan splits text into tokens as the dialect's server does, or says why it cannot be read.
 //
 // Sources: MySQL 8.0 manual 9.1 (literals), 9.2 (names), 9.7 (comments); MariaDB's "Identifier Names" and "String Literals"; SQLite's tokenize.c
@@ -127,6 +130,9 @@ func (l *scanner) next() (token, *Refusal) {
 			return t, refuse("a name with characters other than printable ASCII", "use plain names")
 		}
 	}
+	if l.d == Postgres && (t.kind == tokenName || t.kind == tokenWord) && len(t.value) > maxName {
+		return t, refuse("a name of more than 63 characters, of which PostgreSQL reads 63", "use a shorter one")
+	}
 	return t, nil
 }
 
@@ -161,7 +167,7 @@ func (l *scanner) word(t *token) *Refusal {
 		}
 		t.kind = tokenNumber
 		return nil
-	case c == '&' && l.peek(1) == '\'':
+	case c == '&' && (l.peek(1) == '\'' || l.peek(1) == '"' && l.d == Postgres): // U&'x', U&"x"
 		return refuse("a literal with a prefix", "bind the value")
 	}
 	t.value = l.text[start:l.pos]

@@ -68,9 +68,8 @@ func (s *Schema) Judge(text string) *Verdict {
 // JudgeSystem reads a statement of a system scope: nothing is bound to a tenant, and every table must be declared. Which tables the scope opens is
 // the caller's to compare with [Verdict.Tables].
 func (s *Schema) JudgeSystem(text string) *Verdict {
-	v, edits, tokens := s.judge(text, true)
+	v, edits, _ := s.judge(text, true)
 	if v.Refusal == nil && len(edits) > 0 {
-		_ = tokens
 		v = &Verdict{Refusal: refuse("@tenant under a system scope, which has none", "bind the value")}
 	}
 	return v
