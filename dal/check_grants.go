@@ -23,23 +23,26 @@ var (
 // dml is what a store needs of a database.
 var dml = []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 
-// checkGrants judges the login of a MySQL or MariaDB place by its rights. The login of a tenant with a database of its own may reach that database and
-// nothing else, since nothing but its rights keeps a raw connection from the other tenants; any right beyond is refused. The login of shared places
+// checkGrants judges the login of a MySQL or MariaDB place by its rights. The login of a tenant with databases of its own may reach those and nothing
+// else, since nothing but its rights keeps a raw connection from the other tenants; any right beyond is refused. The login of shared places
 // and of schemas on them must be able to read and write its database; rights beyond are logged once a login, and refused under Config.StrictGrants.
 func (db *database) checkGrants(ctx context.Context) error {
-	own := db.place.Schema == "" && !db.store.shared(db.place)
+	names, own, err := db.loginsDatabases()
+	if err != nil {
+		return err
+	}
 	var found []*RightsError
 	have, err := db.grants(ctx)
 	switch {
 	case err == nil:
-		found = have.judge(db.name, own)
+		found = have.judge(names, own)
 	case wire.Code(err) == 0 || wire.IsConnection(err):
 		return fmt.Errorf("dal: place %s: read the login's grants: %w", db.place, err)
 	default: // a server without a rights table, for one
 		found = []*RightsError{{Account: db.user, Problem: fmt.Sprintf("the server does not show its rights (error %d)", wire.Code(err)), Mend: "let it run SHOW GRANTS", tolerable: true}}
 	}
 	if own && len(found) == 0 {
-		if found, err = db.strangers(ctx, have); err != nil {
+		if found, err = db.strangers(ctx, names, have); err != nil {
 			return fmt.Errorf("dal: place %s: list the login's databases: %w", db.place, err)
 		}
 	}
@@ -61,6 +64,25 @@ func (db *database) checkGrants(ctx context.Context) error {
 	return errors.Join(refused...)
 }
 
+// loginsDatabases lists what the place's login serves, the place's own database first, and whether that is all it may reach. One login serves every
+// shard of a tenant with databases of its own.
+func (db *database) loginsDatabases() (names []string, own bool, err error) {
+	names = []string{db.name}
+	if db.place.Schema != "" || db.store.shared(db.place) {
+		return names, false, nil
+	}
+	for _, shard := range db.store.snapshot().Dedicated(string(db.owner)) {
+		e, err := db.store.cfg.Cluster.Endpoint(Place{Shard: shard}, db.owner)
+		if err != nil {
+			return nil, false, err
+		}
+		if e.Database != db.name && e.Address == db.address {
+			names = append(names, e.Database)
+		}
+	}
+	return names, true, nil
+}
+
 // grants reads the login's rights. The lines may hold a password's hash, so they go nowhere else.
 func (db *database) grants(ctx context.Context) (rights, error) {
 	var r rights
@@ -76,12 +98,12 @@ func (db *database) grants(ctx context.Context) (rights, error) {
 }
 
 // strangers lists databases beside its own that the login of one tenant can see, by whatever right that SHOW GRANTS does not tell.
-func (db *database) strangers(ctx context.Context, have rights) ([]*RightsError, error) {
+func (db *database) strangers(ctx context.Context, names []string, have rights) ([]*RightsError, error) {
 	var out []*RightsError
 	err := db.each(ctx, mysqlVisible, nil, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
-		if name != db.name {
+		if !slices.Contains(names, name) {
 			out = append(out, &RightsError{
 				Account: have.account(), Problem: fmt.Sprintf("it can see database %q", name),
 				Mend: "find the grant in SHOW GRANTS, mysql.db (an anonymous account, test databases) or a role, and revoke it",
@@ -120,12 +142,14 @@ func (r rights) account() string {
 	return "the login"
 }
 
-// judge lists what is wrong with the rights of a login of database name. What is tolerable is marked so, for the caller to decide.
-func (r rights) judge(name string, own bool) []*RightsError {
+// judge lists what is wrong with the rights of a login that serves these databases, of which the first must be readable and writable. What is
+// tolerable is marked so, for the caller to decide.
+func (r rights) judge(names []string, own bool) []*RightsError {
 	var out []*RightsError
 	bad := func(g grant, mend, problem string, args ...any) {
 		out = append(out, &RightsError{Account: g.Account, Problem: fmt.Sprintf(problem, args...), Mend: mend, tolerable: true})
 	}
+	name := names[0]
 	missing := slices.Clone(dml)
 	sure := true // that what is missing is missing
 	for _, g := range r {
@@ -149,14 +173,17 @@ func (r rights) judge(name string, own bool) []*RightsError {
 			}
 			missing = without(missing, g.Rights)
 			bad(g, "REVOKE "+revocable(g)+" ON *.* FROM "+g.Account, "it has %s on every database of the server", withOption(g))
-		case g.matches(name):
-			if g.Below == "" {
+		case slices.ContainsFunc(names, g.matches):
+			switch {
+			case !g.matches(name):
+			case g.Below == "":
 				missing = without(missing, g.Rights)
-			} else {
+			default:
 				sure = false
 			}
 			if own && g.Below == "" && g.pattern() {
-				bad(g, fmt.Sprintf("REVOKE %s ON %s.* FROM %s; GRANT %s ON %s.* TO %s", what, quoted(g.Database), g.Account, strings.Join(dml, ", "), quoted(escaped(name)), g.Account),
+				named := names[slices.IndexFunc(names, g.matches)]
+				bad(g, fmt.Sprintf("REVOKE %s ON %s.* FROM %s; GRANT %s ON %s.* TO %s", what, quoted(g.Database), g.Account, strings.Join(dml, ", "), quoted(escaped(named)), g.Account),
 					"its right on %s is a pattern that names other databases too", quoted(g.Database))
 			}
 			if g.Option {

@@ -78,6 +78,9 @@ func TestRights_Judge(t *testing.T) {
 		"public":           {[]string{usage, full, "GRANT SELECT ON `h`.* TO PUBLIC"}, "FROM PUBLIC", ""},
 		"proxy":            {[]string{usage, full, "GRANT PROXY ON `v`@`%` TO `u`@`%`"}, "REVOKE PROXY ON `v`@`%`", "act as another"},
 		"not understood":   {[]string{usage, full, "BESTOW SELECT"}, "not understood", "not understood"},
+		"its second":       {[]string{usage, full, "GRANT ALL PRIVILEGES ON `g\\_2`.* TO `u`@`%`"}, "", ""},
+		"only its second":  {[]string{usage, "GRANT ALL PRIVILEGES ON `g\\_2`.* TO `u`@`%`"}, "lacks SELECT", "lacks SELECT"},
+		"a pattern again":  {[]string{usage, full, "GRANT SELECT ON `_\\_2`.* TO `u`@`%`"}, "GRANT SELECT, INSERT, UPDATE, DELETE ON `g\\_2`.*", ""},
 		"table by table":   {[]string{usage, "GRANT SELECT ON `g_1`.`t` TO `u`@`%`"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +93,7 @@ func TestRights_Judge(t *testing.T) {
 				want string
 			}{{true, c.own}, {false, c.other}} {
 				var got []string
-				for _, e := range r.judge("g_1", side.own) {
+				for _, e := range r.judge([]string{"g_1", "g_2"}, side.own) {
 					got = append(got, e.Error())
 				}
 				all := strings.Join(got, "\n")

@@ -34,7 +34,8 @@ type database struct {
 	reached            // MySQL alone
 	maxOpen int        // connections that tenants can take; systemConns more are the library's
 	lanes   lanes
-	seat    *seat // what keeps the place of one tenant open; nil for a shared place
+	owner   tenant.ID // whose place it is; empty for a shared one that nobody asked for
+	seat    *seat     // what keeps the place of one tenant open; nil for a shared place
 }
 
 // reached says how a MySQL place was reached.

@@ -116,6 +116,30 @@ func TestGrants_OwnDatabaseLogin(t *testing.T) {
 			}
 		})
 	}
+	// A tenant with two shards has two databases and one login, each of which serves.
+	two := g.cfg
+	static, err := tenant.NewStatic(tenant.Tenant{ID: "base-d", Model: tenant.OwnDatabase}, tenant.Tenant{ID: "twin", Model: tenant.OwnDatabase, Placement: tenant.Placement{Shards: []string{"twin-s1", "twin-s2"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.Registry = static
+	up(t, two)
+	store, err := dal.Open(t.Context(), two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		h := store.On(tenant.NewContext(t.Context(), "twin"), dal.Key("player", fmt.Sprint("p", i)))
+		if err := h.Find(&[]Hero{}).Error; err != nil {
+			t.Errorf("a tenant of two databases: %v", err)
+		}
+	}
+	if st := store.OwnPlaces(); st.Opened != 2 || st.Failed != 0 {
+		t.Errorf("%+v", st)
+	}
+	if err := store.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 	// What the error says is the mend: sent as it is, it mends.
 	g.exec(t, "GRANT SELECT, INSERT ON other.* TO "+g.own)
 	var r *dal.RightsError

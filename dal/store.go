@@ -246,6 +246,9 @@ func (s *Store) known(ctx context.Context) ([]ownedPlace, error) {
 		return nil, fmt.Errorf("dal: list tenants: %w", err)
 	}
 	for _, tn := range tenants {
+		if err := vouch(tn, tn.ID); err != nil {
+			return nil, err
+		}
 		if tn.Model == tenant.SharedTable {
 			continue
 		}
@@ -363,6 +366,7 @@ func (s *Store) fit(ctx context.Context, p Place, owner tenant.ID) (*database, e
 	if err != nil {
 		return nil, err
 	}
+	db.owner = owner
 	if s.control != nil {
 		if err := db.check(ctx); err != nil {
 			return nil, errors.Join(err, db.close())
@@ -479,6 +483,9 @@ func (s *Store) route(ctx context.Context, id tenant.ID, key KeyRef) (Route, err
 		return Route{}, key.err
 	}
 	t, err := s.registry.Tenant(ctx, id)
+	if err == nil {
+		err = vouch(t, id)
+	}
 	if err != nil {
 		return Route{}, err
 	}
@@ -499,6 +506,17 @@ func (s *Store) route(ctx context.Context, id tenant.ID, key KeyRef) (Route, err
 		return Route{}, err
 	}
 	return Route{Place: Place{Shard: shard, Schema: t.Placement.Schema}, Epoch: top.Epoch(), Tenant: t}, nil
+}
+
+// vouch checks what a registry answered. A registry of the user's own may not have: a schema's name becomes part of a database's name or a file's path.
+func vouch(t tenant.Tenant, id tenant.ID) error {
+	if t.ID != id {
+		return &MismatchError{Handle: id, Other: t.ID, What: "the registry's answer"}
+	}
+	if t.Model == tenant.SharedTable && t.Placement.Schema == "" && len(t.Placement.Shards) == 0 {
+		return nil
+	}
+	return t.Validate()
 }
 
 // On returns a handle bound to the context's tenant in the place of key: gorm's own *gorm.DB, on which every statement carries the tenant or is
