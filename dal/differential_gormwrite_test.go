@@ -1,11 +1,13 @@
 package dal_test
 
 import (
+	"cmp"
 	"fmt"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
@@ -52,6 +54,14 @@ func (g generator) conflict(c clause.OnConflict) step {
 	}}
 }
 
+// naming says which actors an op names.
+func naming(o op, tools ...Tool) op {
+	for _, t := range tools {
+		o.targets = append(o.targets, t.ActorID)
+	}
+	return o
+}
+
 func (g generator) gormWrite() op {
 	n, key := g.number(), g.key()
 	t := g.table()
@@ -60,10 +70,10 @@ func (g generator) gormWrite() op {
 	switch k := g.p.n(30); k {
 	case 0, 1:
 		row := g.newTool()
-		return write(nil, "Create", fmt.Sprintf("Create(%s)", showTool(row)), func(_ side, db *gorm.DB) *gorm.DB {
+		return naming(write(nil, "Create", fmt.Sprintf("Create(%s)", showTool(row)), func(_ side, db *gorm.DB) *gorm.DB {
 			row := row
 			return db.Create(&row)
-		})
+		}), row)
 	case 2:
 		row := g.newActor()
 		return write(nil, "Create", fmt.Sprintf("Create(%s)", showActor(row)), func(_ side, db *gorm.DB) *gorm.DB {
@@ -73,20 +83,20 @@ func (g generator) gormWrite() op {
 	case 3:
 		rows := []Tool{g.newTool(), g.newTool(), g.newTool()}
 		size := one(g.p, 0, 2)
-		return write(nil, "Create batch", fmt.Sprintf("Create(%v, batches of %d)", show(&rows), size), func(_ side, db *gorm.DB) *gorm.DB {
+		return naming(write(nil, "Create batch", fmt.Sprintf("Create(%v, batches of %d)", show(&rows), size), func(_ side, db *gorm.DB) *gorm.DB {
 			rows := append([]Tool(nil), rows...)
 			if size > 0 {
 				return db.CreateInBatches(rows, size)
 			}
 			return db.Create(&rows)
-		})
+		}), rows...)
 	case 4:
 		row := g.newTool()
 		fields := func() map[string]any {
 			return map[string]any{"id": row.ID, "player_id": playerSeven, "actor_id": row.ActorID, "Name": row.Name, "qty": row.Qty}
 		}
 		many := chance(g.p, 2)
-		return write(nil, "Create map", fmt.Sprintf("Create(map %s, many %t)", showTool(row), many), func(w side, db *gorm.DB) *gorm.DB {
+		return naming(write(nil, "Create map", fmt.Sprintf("Create(map %s, many %t)", showTool(row), many), func(w side, db *gorm.DB) *gorm.DB {
 			m := fields()
 			if w.alone {
 				m["tenant_id"] = w.owner()
@@ -100,42 +110,42 @@ func (g generator) gormWrite() op {
 				return db.Model(&Tool{}).Create([]map[string]any{m, second})
 			}
 			return db.Model(&Tool{}).Create(m)
-		})
+		}), row)
 	case 5:
 		row := g.newTool()
 		omit := chance(g.p, 2)
-		return write(nil, "Create", fmt.Sprintf("Omit/Select %t Create(%s)", omit, showTool(row)), func(_ side, db *gorm.DB) *gorm.DB {
+		return naming(write(nil, "Create", fmt.Sprintf("Omit/Select %t Create(%s)", omit, showTool(row)), func(_ side, db *gorm.DB) *gorm.DB {
 			row := row
 			if omit {
 				return db.Omit("kind").Create(&row)
 			}
 			return db.Select("ID", "TenantID", "PlayerID", "Name", "Qty").Create(&row)
-		})
+		}), row)
 	case 6, 7:
 		row := g.newTool()
 		form := g.conflict(one(g.p, clause.OnConflict{DoNothing: true}, clause.OnConflict{UpdateAll: true}, clause.OnConflict{DoUpdates: clause.AssignmentColumns([]string{"qty", "name"})},
 			clause.OnConflict{DoUpdates: clause.Assignments(map[string]any{"qty": 99})}))
-		return write(chain{form}, "Create", fmt.Sprintf("Create(%s)", showTool(row)), func(_ side, db *gorm.DB) *gorm.DB {
+		return naming(write(chain{form}, "Create", fmt.Sprintf("Create(%s)", showTool(row)), func(_ side, db *gorm.DB) *gorm.DB {
 			row := row
 			return db.Create(&row)
-		})
+		}), row)
 	case 8:
 		rows := []Tool{g.newTool(), g.newTool()}
 		form := g.conflict(one(g.p, clause.OnConflict{DoNothing: true}, clause.OnConflict{UpdateAll: true}))
-		return write(chain{form}, "Create batch", fmt.Sprintf("Create(%v)", show(&rows)), func(_ side, db *gorm.DB) *gorm.DB {
+		return naming(write(chain{form}, "Create batch", fmt.Sprintf("Create(%v)", show(&rows)), func(_ side, db *gorm.DB) *gorm.DB {
 			rows := append([]Tool(nil), rows...)
 			return db.Create(&rows)
-		})
+		}), rows...)
 	case 9, 10:
 		row := g.newTool()
-		return write(nil, "Save", fmt.Sprintf("Save(%s)", showTool(row)), func(w side, db *gorm.DB) *gorm.DB {
+		return naming(write(nil, "Save", fmt.Sprintf("Save(%s)", showTool(row)), func(w side, db *gorm.DB) *gorm.DB {
 			row := row
 			row.TenantID = w.owner()
 			if w.alone {
 				return saveAlone(w, &row)
 			}
 			return db.Save(&row)
-		})
+		}), row)
 	case 11:
 		return write(append(model, g.condition(t, false)), "Update", fmt.Sprintf("Update(%s, %d)", set, n), func(_ side, db *gorm.DB) *gorm.DB { return db.Update(set, n) })
 	case 12:
@@ -230,33 +240,51 @@ func saveAlone(w side, row *Tool) *gorm.DB {
 	return w.fresh().Create(row)
 }
 
+// association writes related rows. Beside others it is gorm's; alone, where gorm upserts by a key that this table has not, it is what that means.
 func (g generator) association() op {
-	key, tool := g.key(), g.newTool()
-	switch g.p.n(3) {
+	key, tool, row := g.key(), g.key(), g.newActor()
+	adopt := func(w side, tool, actor int64) error {
+		res := w.fresh().Exec("UPDATE tools SET actor_id = ? WHERE id = ?", actor, tool)
+		if res.Error == nil && res.RowsAffected == 0 {
+			return dal.ErrTarget
+		}
+		return res.Error
+	}
+	owner := func(w side) *Actor { return &Actor{ID: key, TenantID: w.owner(), PlayerID: playerSeven} }
+	switch g.p.n(4) {
 	case 0:
-		return op{shapes: []string{"Association Append"}, text: fmt.Sprintf("gorm Model(&Actor{%d}).Association(Tools).Append(%s)", key, showTool(tool)), run: func(w side) outcome {
-			row := tool
-			row.ID += 30 // a new row
-			row.ActorID = 0
-			err := w.fresh().Model(&Actor{ID: key, TenantID: w.owner(), PlayerID: playerSeven}).Association("Tools").Append(&row)
-			return outcome{err: err}
+		return op{shapes: []string{"Association Append"}, targets: []int64{key}, text: fmt.Sprintf("gorm Model(&Actor{%d}).Association(Tools).Append(%d)", key, tool), run: func(w side) outcome {
+			if w.alone {
+				return outcome{err: adopt(w, tool, key)}
+			}
+			return outcome{err: w.fresh().Model(owner(w)).Association("Tools").Append(&Tool{ID: tool})}
 		}}
 	case 1:
-		row := g.newActor()
-		return op{shapes: []string{"Create with associations"}, text: fmt.Sprintf("gorm Create(%s with %s)", showActor(row), showTool(tool)), run: func(w side) outcome {
-			a, t := row, tool
-			a.ID += 30
-			t.ID += 60
-			a.Tools = []Tool{t}
-			res := w.fresh().Create(&a)
-			return outcome{err: res.Error}
+		return op{shapes: []string{"Create with associations"}, text: fmt.Sprintf("gorm Create(%s with tool %d)", showActor(row), tool), run: func(w side) outcome {
+			a := row
+			if w.alone {
+				return outcome{err: w.fresh().Transaction(func(tx *gorm.DB) error {
+					w.db = tx
+					var n int64
+					if err := tx.Model(&Tool{}).Where("id = ?", tool).Count(&n).Error; err != nil || n == 0 {
+						return cmp.Or(err, dal.ErrTarget)
+					}
+					if err := w.fresh().Create(&a).Error; err != nil {
+						return err
+					}
+					return adopt(w, tool, a.ID)
+				})}
+			}
+			a.Tools = []Tool{{ID: tool}}
+			return outcome{err: w.fresh().Create(&a).Error}
+		}}
+	case 2:
+		return op{shapes: []string{"Association Clear"}, text: fmt.Sprintf("gorm Model(&Actor{%d}).Association(Tools).Clear()", key), run: func(w side) outcome {
+			return outcome{err: w.fresh().Model(owner(w)).Association("Tools").Clear()}
 		}}
 	}
-	return op{shapes: []string{"Association Delete"}, text: fmt.Sprintf("gorm Model(&Actor{%d}).Association(Tools).Delete(%d)", key, tool.ID), run: func(w side) outcome {
-		row := tool
-		row.TenantID = w.owner()
-		err := w.fresh().Model(&Actor{ID: key, TenantID: w.owner(), PlayerID: playerSeven}).Association("Tools").Delete(&row)
-		return outcome{err: err}
+	return op{shapes: []string{"Association Delete"}, text: fmt.Sprintf("gorm Model(&Actor{%d}).Association(Tools).Delete(%d)", key, tool), run: func(w side) outcome {
+		return outcome{err: w.fresh().Model(owner(w)).Association("Tools").Delete(&Tool{ID: tool, TenantID: w.owner()})}
 	}}
 }
 
@@ -280,7 +308,7 @@ func (g generator) gormGenericWrite() op {
 		}}
 	}
 	row := g.newTool()
-	return op{shapes: []string{"Generics write"}, text: fmt.Sprintf("gorm.G[Tool].Create(%s)", showTool(row)), run: func(w side) outcome {
+	return op{shapes: []string{"Generics write"}, targets: []int64{row.ActorID}, text: fmt.Sprintf("gorm.G[Tool].Create(%s)", showTool(row)), run: func(w side) outcome {
 		row := row
 		return outcome{err: gorm.G[Tool](w.fresh()).Create(w.ctx, &row)}
 	}}

@@ -11,7 +11,7 @@ var scopedShapes = map[string]bool{
 	"Order": true, "Limit": true, "Offset": true, "Group": true, "Having": true, "Distinct": true, "Select text": true, "Select columns": true,
 	"Preload": true, "Generics": true,
 	// gorm's writing methods
-	"Create": true, "Create batch": true, "Create map": true, "OnConflict": true, "Save": true, "FirstOrCreate": true, "Update": true, "Updates map": true, "Updates struct": true, "UpdateColumn": true,
+	"Create": true, "Create batch": true, "Create map": true, "Create with associations": true, "Association Append": true, "Association Clear": true, "Association Delete": true, "Association Find": true, "OnConflict": true, "Save": true, "FirstOrCreate": true, "Update": true, "Updates map": true, "Updates struct": true, "UpdateColumn": true,
 	"Delete": true, "Delete by key": true, "missing WHERE": true, "AllowGlobalUpdate": true, "FirstOrInit": true, "Generics write": true,
 	"hostile": true,
 }
@@ -20,7 +20,7 @@ var scopedShapes = map[string]bool{
 var gateShapes = map[string]bool{
 	"raw": true, "raw write": true, "DB().Query": true, "DB().Exec": true, "Connection": true,
 	"SELECT": true, "star": true, "DISTINCT": true, "GROUP BY": true, "HAVING": true, "LIMIT": true, "window function": true, "odd literal": true,
-	",": true, "JOIN": true, "INNER JOIN": true, "LEFT JOIN": true, "LEFT OUTER JOIN": true, "RIGHT JOIN": true, "CROSS JOIN": true, "STRAIGHT_JOIN": true,
+	"comma join": true, "JOIN": true, "INNER JOIN": true, "LEFT JOIN": true, "LEFT OUTER JOIN": true, "RIGHT JOIN": true, "CROSS JOIN": true, "STRAIGHT_JOIN": true,
 	"NATURAL JOIN": true, "USING": true, "self join": true, "derived table": true, "global table": true, "local table": true,
 	"CTE": true, "recursive CTE": true, "CTE before a write": true,
 	"UNION": true, "UNION ALL": true, "INTERSECT": true, "EXCEPT": true, "INTERSECT ALL": true, "EXCEPT ALL": true, "set operation in parentheses": true,

@@ -340,13 +340,14 @@ func (s *sqlText) from(first relation, depth int) []relation {
 			s.shape("RIGHT JOIN after a join without ON")
 		}
 		loose = loose || join == "," || join == "CROSS JOIN"
-		s.shape(join)
 		if join == "," {
+			s.shape("comma join")
 			s.w(", ")
 			r.print()
 			scope = append(scope, r)
 			continue
 		}
+		s.shape(join)
 		s.wf(" %s ", join)
 		r.print()
 		scope = append(scope, r)
