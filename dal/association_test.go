@@ -33,7 +33,7 @@ func (o *order) foreign(tb testing.TB) {
 // writes returns the statements since the last call that are not reads.
 func (o *order) writes() []string {
 	var out []string
-	for _, text := range o.rec.take() {
+	for _, text := range o.texts() {
 		if !strings.HasPrefix(text, "SELECT") {
 			out = append(out, text)
 		}
@@ -54,13 +54,13 @@ func TestAssociation_NestedCreate(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		lock := map[string]string{"mariadb": " FOR UPDATE"}[o.kind]
+		lock := o.locked()
 		o.sent(
 			t, "SELECT `id`,`player_id`,`knight_id` FROM `pets` WHERE `pets`.`tenant_id` = ? AND (`pets`.`id` = ?)"+lock,
 			"SELECT `id`,`player_id` FROM `badges` WHERE `badges`.`tenant_id` = ? AND (`badges`.`id` = ?)"+lock,
 			"INSERT INTO `houses` *", "INSERT INTO `knights` *", "INSERT INTO `seats` *", "UPDATE `pets` SET `knight_id`=? WHERE `pets`.`tenant_id` = ? AND (`pets`.`id` = ?)",
 			"INSERT INTO `pets` *VALUES (?*),(?*)", "INSERT INTO `notes` *", "INSERT INTO `badges` *",
-			map[string]string{"sqlite": "INSERT INTO `knight_badges` *ON CONFLICT DO NOTHING*", "mariadb": "INSERT INTO `knight_badges` *ON DUPLICATE KEY UPDATE *"}[o.kind],
+			o.pick("INSERT INTO `knight_badges` *ON DUPLICATE KEY UPDATE *", "INSERT INTO `knight_badges` *ON CONFLICT DO NOTHING*"),
 		)
 		for query, want := range map[string]string{
 			"SELECT COUNT(*) FROM knights k JOIN houses h ON h.id = k.house_id AND h.tenant_id = k.tenant_id WHERE k.tenant_id = 'a' AND k.id = ? AND h.name = 'manor'": "1",
@@ -198,7 +198,7 @@ func TestAssociation_Mode(t *testing.T) {
 				if err := o.as(o.a).Preload(clause.Associations).First(&k, 1).Error; err != nil || len(k.Badges) != 1 || k.Badges[0].Name != "a1" || len(k.Pets) != 1 || len(k.Notes) != 1 || k.Seat == nil {
 					t.Errorf("preloaded %+v, %v", k, err)
 				}
-				for _, text := range o.rec.take() {
+				for _, text := range o.texts() {
 					if n := strings.Count(text, "`tenant_id` = ?"); n != strings.Count(text, "FROM")+strings.Count(text, "JOIN") {
 						t.Errorf("a table without its owner in %s", text)
 					}
@@ -303,7 +303,7 @@ func TestAssociation_SelectedDelete(t *testing.T) {
 			if err := o.as(o.a).Select("Pets", "Badges").Delete(&Knight{Model: dal.Model{ID: 1}}).Error; err != nil {
 				t.Fatal(err)
 			}
-			texts := o.rec.take()
+			texts := o.texts()
 			if len(texts) != 3 {
 				t.Errorf("sent %q", texts)
 			}

@@ -50,7 +50,7 @@ func (d mysqlDialector) RollbackTo(tx *gorm.DB, name string) error {
 	return savepoint(tx, "ROLLBACK TO SAVEPOINT", name)
 }
 
-// postgresDialector is gorm's, without RETURNING (which would make a write a query) and with savepoints that pass as fixed texts.
+// postgresDialector is gorm's, with savepoints that pass as fixed texts.
 type postgresDialector struct{ postgres.Dialector }
 
 // SavePoint sends the savepoint.
@@ -77,7 +77,7 @@ func newDialector(d Dialect, p gorm.ConnPool, mariaDB bool) gorm.Dialector {
 	case SQLite:
 		return &sqliteDialector{sqlite.Dialector{Conn: p}}
 	case Postgres:
-		return &postgresDialector{postgres.Dialector{Config: &postgres.Config{Conn: p, WithoutReturning: true}}}
+		return &postgresDialector{postgres.Dialector{Config: &postgres.Config{Conn: p}}}
 	}
 	return &mysqlDialector{mysql.Dialector{Config: &mysql.Config{
 		Conn: p, SkipInitializeWithVersion: true,

@@ -5,12 +5,15 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/gorm"
 
 	"github.com/tenantdal/tenantdal/dal"
@@ -89,7 +92,10 @@ var knightTables = []struct{ name, columns, key string }{
 
 func knightDDL(kind, name, columns, key string) string {
 	owner, player, moment := "TEXT", "TEXT", "DATETIME"
-	if kind != "sqlite" {
+	switch kind {
+	case "postgres":
+		owner, player, moment = `VARCHAR(63) COLLATE "C"`, `VARCHAR(255) COLLATE "C"`, "TIMESTAMPTZ(6)"
+	case "mariadb":
 		owner, player, moment = "VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin", "VARBINARY(255)", "DATETIME(6)"
 		columns = strings.ReplaceAll(columns, "name VARCHAR(100)", "name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin")
 	}
@@ -109,7 +115,7 @@ type order struct {
 }
 
 // kinds are the databases of the tests.
-var kinds = []string{"sqlite", "mariadb"}
+var kinds = []string{"sqlite", "mariadb", "postgres"}
 
 func newOrder(tb testing.TB, kind string) *order {
 	tb.Helper()
@@ -117,12 +123,13 @@ func newOrder(tb testing.TB, kind string) *order {
 	files := fstest.MapFS{}
 	for i, t := range append(knightTables[:len(knightTables):len(knightTables)], struct{ name, columns, key string }{name: "knight_badges"}) {
 		for _, k := range kinds {
-			dir := map[string]string{"sqlite": "sqlite", "mariadb": "mysql"}[k]
+			dir := map[string]string{"sqlite": "sqlite", "mariadb": "mysql", "postgres": "postgres"}[k]
 			files[fmt.Sprintf("%s/%04d_%s.sql", dir, i+1, t.name)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + knightDDL(k, t.name, t.columns, t.key) + ";\n-- +goose Down\nDROP TABLE IF EXISTS " + t.name + ";\n")}
 		}
 	}
 	var cluster dal.Cluster
-	if kind == "sqlite" {
+	switch kind {
+	case "sqlite":
 		dir := tb.TempDir()
 		cluster = dal.SQLiteCluster(dir, 1)
 		raw, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "s1.db")+"?_pragma=busy_timeout(5000)")
@@ -130,7 +137,7 @@ func newOrder(tb testing.TB, kind string) *order {
 			tb.Fatal(err)
 		}
 		o.raw = raw
-	} else {
+	case "mariadb":
 		cfg := testutil.NewDatabase(tb, testutil.SharedMariaDB(tb, 1)[0])
 		cluster = dal.MySQLCluster(dal.Endpoint{Network: cfg.Net, Address: cfg.Addr, User: cfg.User, Password: cfg.Passwd, Database: cfg.DBName})
 		connector, err := mysql.NewConnector(cfg)
@@ -138,6 +145,16 @@ func newOrder(tb testing.TB, kind string) *order {
 			tb.Fatal(err)
 		}
 		o.raw = sql.OpenDB(connector)
+	case "postgres":
+		end := testutil.NewPostgresDatabase(tb, testutil.SharedPostgres(tb, 1)[0])
+		cluster = dal.PostgresCluster(end)
+		cluster.LoginSecret = "a secret of the tests"
+		cfg, err := pgx.ParseConfig("sslmode=disable port=5432 host=" + filepath.Dir(end.Address))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		cfg.User, cfg.Password, cfg.Database = end.User, end.Password, end.Database
+		o.raw = stdlib.OpenDB(*cfg)
 	}
 	tb.Cleanup(func() { _ = o.raw.Close() })
 	reg, err := tenant.NewStatic(tenant.Tenant{ID: "a", Model: tenant.SharedTable}, tenant.Tenant{ID: "b", Model: tenant.SharedTable})
@@ -208,6 +225,10 @@ func (o *order) exec(tb testing.TB, statements ...string) {
 // loosen makes the pets' keys what the start-up check would refuse: a primary key and a unique name without tenant_id.
 func (o *order) loosen(tb testing.TB) {
 	tb.Helper()
+	if o.kind == "postgres" { // a table of its own would need its grants and policies
+		o.exec(tb, "ALTER TABLE pets DROP CONSTRAINT pets_pkey, DROP CONSTRAINT pets_tenant_id_player_id_name_key, ADD PRIMARY KEY (id), ADD UNIQUE (name)")
+		return
+	}
 	o.exec(tb, "DROP TABLE pets", knightDDL(o.kind, "pets", knightTables[3].columns, "PRIMARY KEY (id), UNIQUE (name)"))
 }
 
@@ -216,7 +237,7 @@ func (o *order) dump(tb testing.TB, id tenant.ID) string {
 	tb.Helper()
 	var b strings.Builder
 	for _, table := range []string{"knights", "houses", "seats", "pets", "badges", "notes", "knight_badges"} {
-		rows, err := o.raw.Query("SELECT * FROM "+table+" WHERE tenant_id = ? ORDER BY 1, 2, 3", string(id))
+		rows, err := o.raw.Query("SELECT * FROM " + table + " WHERE tenant_id = '" + string(id) + "' ORDER BY 1, 2, 3")
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -248,6 +269,9 @@ func (o *order) dump(tb testing.TB, id tenant.ID) string {
 // value returns one value, as text; "" for NULL.
 func (o *order) value(tb testing.TB, query string, args ...any) string {
 	tb.Helper()
+	if o.kind == "postgres" {
+		query = strings.Replace(query, "?", "$1", 1)
+	}
 	var v sql.NullString
 	if err := o.raw.QueryRow(query, args...).Scan(&v); err != nil {
 		tb.Fatalf("%s: %v", query, err)
@@ -265,10 +289,39 @@ func (o *order) unchanged(tb testing.TB, fn func()) {
 	}
 }
 
+var numbered = regexp.MustCompile(`\$[0-9]+`)
+
+// texts returns the statements since the last call, with quotes and placeholders as the other databases have them.
+func (o *order) texts() []string {
+	texts := o.rec.take()
+	if o.kind == "postgres" {
+		for i := range texts {
+			texts[i] = numbered.ReplaceAllString(strings.ReplaceAll(texts[i], `"`, "`"), "?")
+		}
+	}
+	return texts
+}
+
+// pick returns MariaDB's form or the other databases'.
+func (o *order) pick(mariadb, others string) string {
+	if o.kind == "mariadb" {
+		return mariadb
+	}
+	return others
+}
+
+// locked is how a read ends that locks its rows.
+func (o *order) locked() string {
+	if o.kind == "sqlite" { // the transaction is the lock
+		return ""
+	}
+	return " FOR UPDATE"
+}
+
 // sent checks that the statements since the last call are these: each is a text with * for what does not matter.
 func (o *order) sent(tb testing.TB, want ...string) {
 	tb.Helper()
-	texts := o.rec.take()
+	texts := o.texts()
 	ok := len(texts) == len(want)
 	for i := 0; ok && i < len(want); i++ {
 		ok = like(texts[i], want[i])

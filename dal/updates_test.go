@@ -266,7 +266,7 @@ func TestWrites_SubQueriesAsValues(t *testing.T) {
 				},
 			} {
 				res := run()
-				texts := o.rec.take()
+				texts := o.texts()
 				if res.Error != nil {
 					if !errors.Is(res.Error, dal.ErrShape) || len(texts) > 0 {
 						t.Errorf("%s: %v, sent %q", what, res.Error, texts)

@@ -73,6 +73,12 @@ func (b *binding) judgeConflict(stmt *gorm.Statement, t *table) (bool, error) {
 			if column.Table != excluded && column.Table != "" && column.Table != t.name && column.Table != clause.CurrentTable || column.Raw {
 				return true, shape(fmt.Sprintf("a column of %q", column.Table), "assign columns of the row that was to be inserted, or of the table")
 			}
+			f := t.schema.LookUpField(column.Name)
+			if f == nil || f.DBName == "" {
+				return true, shape("a value of a column that the model lacks", "name a column of the model")
+			}
+			column.Name = f.DBName
+			value = column
 		}
 		updates = append(updates, clause.Assignment{Column: clause.Column{Name: name}, Value: value})
 	}
