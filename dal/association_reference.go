@@ -116,7 +116,7 @@ func writtenKeys(stmt *gorm.Statement, refs []*schema.Reference, create bool) []
 		key := make([]any, len(refs))
 		for i, ref := range refs {
 			v := plainValue(cell(ref.ForeignKey))
-			if v == nil || reflect.ValueOf(v).IsZero() || judgeValue(v, true) != "" || !isBound(v) {
+			if v == nil || reflect.ValueOf(v).IsZero() || writesSQL(reflect.TypeOf(v)) || !isBound(v) {
 				return
 			}
 			key[i] = v

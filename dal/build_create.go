@@ -14,16 +14,14 @@ import (
 )
 
 // buildCreate stamps the rows and builds the INSERT with the columns that may not be missing, whatever Select and Omit say.
-//
-// It returns the positions of each row's tenant among the values.
-func (b *binding) buildCreate(db *gorm.DB, t *table) ([]int, error) {
+func (b *binding) buildCreate(db *gorm.DB, t *table) error {
 	stmt := db.Statement
 	cells, err := b.stampAll(stmt, t)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if cells == nil && isSave(db) {
-		return nil, b.save(db, t)
+		return b.save(db, t)
 	}
 	given := stmt.Dest
 	if cells != nil {
@@ -33,27 +31,26 @@ func (b *binding) buildCreate(db *gorm.DB, t *table) ([]int, error) {
 	defer keep(stmt, "INSERT", "VALUES", conflictClause)()
 	conflict, err := b.judgeConflict(stmt, t)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	stmt.AddClauseIfNotExists(clause.Insert{})
 	values := callbacks.ConvertToCreateValues(stmt)
 	if db.Error != nil {
-		return nil, nil
+		return nil
 	}
 	force(stmt, t, cells, &values)
-	owner, err := b.ownersOf(t, values)
-	if err != nil {
-		return nil, err
+	if err := b.judgeCells(t, values); err != nil {
+		return err
 	}
 	if conflict {
 		if err := b.guardConflict(stmt, t); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	stmt.AddClause(values)
 	addReturning(stmt)
 	stmt.Build(stmt.BuildClauses...)
-	return owner.at, nil
+	return nil
 }
 
 // keep returns a function that puts the named clauses back as they are now, for a chain that is used again.
@@ -79,77 +76,44 @@ func keep(stmt *gorm.Statement, names ...string) func() {
 	}
 }
 
-// owner is the tenant among the values of an INSERT. It notes where it was bound, once for each row.
-type owner struct {
-	id any
-	at []int
-}
-
-// Build binds the tenant.
-func (o *owner) Build(b clause.Builder) {
-	if stmt, ok := b.(*gorm.Statement); ok {
-		o.at = append(o.at, len(stmt.Vars))
-		stmt.AddVar(stmt, o.id)
-	}
-}
-
-// ownersOf judges every value of an INSERT, and puts one that notes its place where each row's tenant stands.
-func (b *binding) ownersOf(t *table, values clause.Values) (*owner, error) {
-	o := &owner{id: b.id}
+// judgeCells demands that each row's tenant is the handle's, and puts every expression into parentheses.
+func (b *binding) judgeCells(t *table, values clause.Values) error {
 	at := -1
 	if t.tenant != nil && b.bypass == nil {
 		at = slices.IndexFunc(values.Columns, func(c clause.Column) bool { return c.Name == TenantColumn })
 	}
 	for _, row := range values.Values {
 		for i, v := range row {
-			if e, ok := v.(clause.Expr); ok && len(e.Vars) == 0 && (e.SQL == "DEFAULT" || e.SQL == "NULL") {
-				if i == at {
-					return nil, &MismatchError{Handle: b.tenant.ID, What: "the row's TenantID"}
-				}
-				continue // what gorm writes for a column with a default
-			}
 			if i == at {
 				if v != b.id {
-					return nil, &MismatchError{Handle: b.tenant.ID, Other: asID(v), What: "the row's TenantID"}
+					return &MismatchError{Handle: b.tenant.ID, Other: asID(v), What: "the row's TenantID"}
 				}
-				row[i] = o
 				continue
 			}
-			printed, why := assigned(v)
-			if _, expr := printed.(clause.Expr); why == "" && !expr && !isBound(printed) {
-				why = fmt.Sprintf("a value of type %T", v)
+			if e, ok := v.(clause.Expr); ok && len(e.Vars) == 0 && (e.SQL == "DEFAULT" || e.SQL == "NULL") {
+				continue // what gorm writes for a column with a default
 			}
-			if why != "" {
-				return nil, &ShapeError{Shape: "inserted value: " + why, Table: t.name, Hint: "bind the value, or use gorm.Expr"}
-			}
-			row[i] = printed
+			row[i] = assigned(v)
 		}
 	}
-	return o, nil
+	return nil
 }
 
-// assigned judges a value that is written into a column, and returns it as it is printed: an expression in parentheses, so that it stays one value.
-func assigned(v any) (printed any, why string) {
+// assigned returns a value that is written into a column as it is printed: what writes SQL stands in parentheses, so that it stays one value.
+func assigned(v any) any {
 	switch x := v.(type) {
 	case clause.Expr:
-		if why := (fragment{text: x.SQL, vars: x.Vars, bare: true, one: true}).judge(); why != "" {
-			return nil, why
-		}
 		x.SQL = "(" + x.SQL + ")"
-		return x, ""
+		return x
 	case *clause.Expr:
-		if x == nil {
-			return nil, "a nil expression"
+		if x != nil {
+			return assigned(*x)
 		}
-		return assigned(*x)
+		return nil
+	case *gorm.DB, clause.Expression:
+		return clause.Expr{SQL: "(?)", Vars: []any{x}}
 	}
-	if why := judgeValue(v, true); why != "" {
-		return nil, why
-	}
-	if _, writes := v.(clause.Expression); writes {
-		return nil, fmt.Sprintf("an expression of type %T", v)
-	}
-	return v, ""
+	return v
 }
 
 // isBound reports a value that gorm binds as one placeholder.
@@ -273,7 +237,7 @@ func (t *table) cells(ctx context.Context, m map[string]any) (map[string]any, re
 		if v == nil || !slices.Contains(keys, f) {
 			continue
 		}
-		if why := judgeValue(v, true); why != "" || !isBound(v) {
+		if writesSQL(reflect.TypeOf(v)) || !isBound(v) {
 			return nil, row, &ShapeError{Shape: fmt.Sprintf("key column %s of type %T", f.DBName, v), Table: t.name, Hint: "give a value of the column's type"}
 		}
 		if err := f.Set(ctx, row, v); err != nil {

@@ -104,10 +104,6 @@ func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (claus
 			return nil, nil, &ShapeError{Shape: "assignment to a column that the model lacks", Table: t.name, Hint: "name a column of the model"}
 		}
 		a.Column.Name = f.DBName
-		value, why := assigned(a.Value)
-		if why != "" {
-			return nil, nil, &ShapeError{Shape: "assigned value: " + why, Table: t.name, Hint: "bind the value, or use gorm.Expr with plain columns"}
-		}
 		switch { // by name: each database has a parsed schema of its own
 		case t.tenant != nil && f.DBName == TenantColumn:
 			if b.bypass == nil && (asID(a.Value) == b.tenant.ID || isZeroID(a.Value) && !isMap(stmt.Dest)) { // a struct that leaves it out
@@ -122,7 +118,7 @@ func (b *binding) mutable(stmt *gorm.Statement, t *table, set clause.Set) (claus
 		case f.PrimaryKey, t.shardKey != nil && f.DBName == t.shardKey.DBName:
 			return nil, nil, &ImmutableError{Table: t.name, Column: f.DBName}
 		}
-		a.Value = value
+		a.Value = assigned(a.Value)
 		kept = append(kept, a)
 	}
 	return kept, conds, nil

@@ -64,7 +64,7 @@ func (d postgresDialector) RollbackTo(tx *gorm.DB, name string) error {
 }
 
 func savepoint(tx *gorm.DB, verb, name string) error {
-	t, ok := tx.Statement.ConnPool.(*txPool)
+	t, ok := unprepared(tx.Statement.ConnPool).(*txPool)
 	if !ok {
 		return gorm.ErrInvalidTransaction
 	}

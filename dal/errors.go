@@ -214,6 +214,9 @@ var (
 	ErrPoisoned = wire.ErrPoisoned
 	// ErrUnmarked reports a statement that reached a pool by another way than through the store. Nothing was sent. Possibly wrapped.
 	ErrUnmarked = wire.ErrUnmarked
+	// ErrRefused reports a statement sent by database/sql itself, through DB(), that is not bound to the context's tenant. Nothing was sent. Possibly
+	// wrapped.
+	ErrRefused = wire.ErrRefused
 	// ErrNested reports a call that would need a second transaction or tenant inside an open one. Possibly wrapped.
 	ErrNested = errors.New("dal: refused inside a transaction")
 )

@@ -24,11 +24,11 @@ func OpenFixed(cfg Config, f Fixed) (*Store, error) {
 	if cfg.Registry == nil || f.Topology == nil || f.Connect == nil {
 		return nil, errors.New("dal: OpenFixed needs Config.Registry, Fixed.Topology and Fixed.Connect")
 	}
+	cfg.Cluster.Dialect = f.Dialect
 	s, err := newStore(cfg)
 	if err != nil {
 		return nil, err
 	}
-	s.cfg.Cluster.Dialect = f.Dialect
 	if cfg.NodeID == 0 {
 		cfg.NodeID = 1
 	}

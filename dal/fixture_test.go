@@ -224,6 +224,15 @@ func (g *game) other(tb testing.TB) shardrouter.ShardID {
 }
 
 // player returns a handle of ctx's tenant for player 7.
+func (g *game) shardOf(tb testing.TB) shardrouter.ShardID {
+	tb.Helper()
+	r, err := g.Route(g.a, dal.Key("player", "7"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r.Place.Shard
+}
+
 func (g *game) player(ctx context.Context) *gorm.DB { return g.On(ctx, dal.Key("player", "7")) }
 
 // seed gives both tenants the same rows: equal ids, equal player, other owners and gold.

@@ -11,41 +11,45 @@ import (
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
-// judge finds the statement's table and refuses every shape that the scope cannot be written into. Nothing has been built yet.
+// judge finds the declared table that a builder's statement is about, nil for a read of something else: what that names is judged in the text.
 func (b *binding) judge(stmt *gorm.Statement, v verb) (*table, error) {
-	if v == verbRaw || stmt.SQL.Len() > 0 {
-		return nil, &ShapeError{Shape: "raw SQL", Hint: "use the builder's methods on a declared model"}
-	}
 	t, err := b.tableOf(stmt, v)
-	if err != nil {
+	if t == nil || err != nil {
 		return nil, err
-	}
-	switch {
-	case stmt.Table != t.name:
-		return nil, &ShapeError{Shape: "a table other than the model's", Table: stmt.Table, Hint: "use the declared model"}
-	case len(stmt.Joins) > 0:
-		return nil, &ShapeError{Shape: "Joins", Table: t.name, Hint: "use Preload, or two queries"}
 	}
 	if err := b.reaches(t, v); err != nil {
 		return nil, err
 	}
-	return t, judgeClauses(stmt, t, v)
+	if _, asked := stmt.Clauses["RETURNING"]; asked {
+		switch {
+		case !returns(stmt):
+			return nil, &ShapeError{Shape: "RETURNING, which this database does not have", Table: t.name, Hint: "read the row in the same transaction"}
+		case v == verbUpdate && stmt.Model != nil && reflect.ValueOf(stmt.Model).Kind() != reflect.Pointer:
+			return nil, &ShapeError{Shape: "RETURNING into a value", Table: t.name, Hint: "give Model a pointer"}
+		}
+	}
+	return t, nil
 }
 
-// tableOf finds the declared table that the statement is about: by its model, or for a write by the name that Table was given.
+// tableOf finds the declared table by the statement's model, or for a write by the name that Table was given.
 func (b *binding) tableOf(stmt *gorm.Statement, v verb) (*table, error) {
 	if stmt.Schema != nil {
 		t := b.store.tables.byType[stmt.Schema.ModelType]
 		switch {
 		case t == nil && stmt.TableExpr == nil:
 			return nil, &UndeclaredError{Table: stmt.Table, Model: stmt.Schema.ModelType.String()}
-		case t == nil || stmt.TableExpr != nil && (v < verbCreate || !plainTable(stmt)):
-			return nil, &ShapeError{Shape: "Table(...)", Table: stmt.Table, Hint: "use Model(&M{}); a DTO may be the destination"}
+		case v < verbCreate && (stmt.TableExpr != nil || t.name != stmt.Table):
+			return nil, nil
+		case t == nil || stmt.TableExpr != nil && !plainTable(stmt) || stmt.Table != t.name:
+			return nil, &ShapeError{Shape: "a write to another table than the model's", Table: stmt.Table, Hint: "use the declared model"}
 		}
 		return t, nil
 	}
-	if stmt.TableExpr == nil || v < verbCreate || !plainTable(stmt) {
-		return nil, &ShapeError{Shape: "statement without a model", Table: stmt.Table, Hint: "name the declared model: Model(&M{})"}
+	if v < verbCreate {
+		return nil, nil
+	}
+	if stmt.TableExpr == nil || !plainTable(stmt) {
+		return nil, &ShapeError{Shape: "a write without a model", Table: stmt.Table, Hint: "name the declared model, Model(&M{}), or its table"}
 	}
 	t := b.store.tables.byName[stmt.Table]
 	if t == nil {
@@ -84,6 +88,9 @@ func (b *binding) reaches(t *table, v verb) error {
 	return nil
 }
 
+// opens reports a table that the handle's bypass opens to all tenants' rows.
+func (b *binding) opens(t *table) bool { return b.bypass != nil && b.bypass.Opens(t.name) }
+
 // owns refuses a shard key of the tenant's whose place is another than the handle's.
 func (b *binding) owns(t *table, of tenant.Tenant, value any) error {
 	key, err := shardrouter.KeyOf(plainKey(value))
@@ -110,198 +117,140 @@ func plainKey(v any) any {
 	return v
 }
 
-// allowedClauses lists what each verb may carry; any other clause, hint or modifier is refused.
-var allowedClauses = map[verb]map[string]bool{
-	verbQuery:  {"WHERE": true, "SELECT": true, "ORDER BY": true, "GROUP BY": true, "LIMIT": true, "FOR": true, "FROM": true},
-	verbRow:    {"WHERE": true, "SELECT": true, "ORDER BY": true, "GROUP BY": true, "LIMIT": true, "FOR": true, "FROM": true},
-	verbCreate: {"ON CONFLICT": true, "RETURNING": true, "WHERE": true, "ORDER BY": true, "LIMIT": true}, // the last are left over from FirstOrCreate's query; no INSERT prints them
-	verbUpdate: {"WHERE": true, "SET": true, "RETURNING": true},
-	verbDelete: {"WHERE": true, "RETURNING": true},
+// subqueries refuses a sub-query of another tenant, place or keyspace: gorm swallows the errors of the ones that it builds.
+func (b *binding) subqueries(stmt *gorm.Statement) error {
+	w := subqueryWalk{b: b}
+	if stmt.TableExpr != nil {
+		w.values(stmt.TableExpr.Vars)
+	}
+	for _, c := range stmt.Clauses {
+		if c.Expression != nil {
+			w.expression(c.Expression)
+		}
+	}
+	for _, j := range stmt.Joins {
+		if j.Expression != nil {
+			w.expression(j.Expression)
+		}
+		w.values(j.Conds)
+		if j.On != nil {
+			w.expression(*j.On)
+		}
+	}
+	return w.err
 }
 
-// judgeClauses walks every clause of the statement; what it does not know is refused.
-func judgeClauses(stmt *gorm.Statement, t *table, v verb) error {
-	shape := func(format string, args ...any) error {
-		return &ShapeError{Shape: fmt.Sprintf(format, args...), Table: t.name, Hint: "bind values, use plain columns of the model, and write sub-selects as queries of their own"}
+// subqueryWalk looks for sub-queries in gorm's own types; in others the text shows what they are.
+type subqueryWalk struct {
+	b   *binding
+	err error
+}
+
+func (w *subqueryWalk) values(list []any) {
+	for _, v := range list {
+		w.value(v)
 	}
-	for name, c := range stmt.Clauses {
-		if name == softDeleteMark && c.Expression == nil {
-			continue
+}
+
+func (w *subqueryWalk) value(v any) {
+	switch x := v.(type) {
+	case nil, string, int, int64, []byte:
+	case *clause.Expr:
+		if x == nil && w.err == nil {
+			w.err = &ShapeError{Shape: "a nil expression", Hint: "leave it out"}
+		} else if x != nil {
+			w.expression(*x)
 		}
-		if !allowedClauses[v][name] {
-			return shape("clause %s", name)
+	case *gorm.DB:
+		if x == nil || w.err != nil {
+			return
 		}
-		if name == "RETURNING" {
-			switch {
-			case !returns(stmt):
-				return &ShapeError{Shape: "RETURNING, which this database does not have", Table: t.name, Hint: "read the row in the same transaction"}
-			case v == verbUpdate && stmt.Model != nil && reflect.ValueOf(stmt.Model).Kind() != reflect.Pointer:
-				return &ShapeError{Shape: "RETURNING into a value", Table: t.name, Hint: "give Model a pointer"}
-			}
+		w.err = w.b.subquery(x)
+	case clause.Expression:
+		w.expression(x)
+	case []any:
+		w.values(x)
+	}
+}
+
+func (w *subqueryWalk) expressions(list []clause.Expression) {
+	for _, e := range list {
+		w.expression(e)
+	}
+}
+
+func (w *subqueryWalk) expression(e clause.Expression) {
+	switch x := e.(type) {
+	case clause.Expr:
+		w.values(x.Vars)
+	case clause.NamedExpr:
+		w.values(x.Vars)
+	case clause.Where:
+		w.expressions(x.Exprs)
+	case clause.AndConditions:
+		w.expressions(x.Exprs)
+	case clause.OrConditions:
+		w.expressions(x.Exprs)
+	case clause.NotConditions:
+		w.expressions(x.Exprs)
+	case clause.GroupBy:
+		w.expressions(x.Having)
+	case clause.Select:
+		if x.Expression != nil {
+			w.expression(x.Expression)
 		}
-		if c.Name != "" && c.Name != name || c.Builder != nil || c.BeforeExpression != nil || c.AfterNameExpression != nil || c.AfterExpression != nil {
-			return shape("hint or builder on %s", name)
+	case clause.OrderBy:
+		if x.Expression != nil {
+			w.expression(x.Expression)
 		}
-		if c.Expression == nil {
-			continue
-		}
-		if why := judgeClause(c.Expression); why != "" {
-			return shape("%s: %s", name, why)
+	case clause.IN:
+		w.values(x.Values)
+	case clause.Eq:
+		w.value(x.Value)
+	case clause.Neq:
+		w.value(x.Value)
+	case clause.Gt:
+		w.value(x.Value)
+	case clause.Gte:
+		w.value(x.Value)
+	case clause.Lt:
+		w.value(x.Value)
+	case clause.Lte:
+		w.value(x.Value)
+	case clause.Set:
+		for _, a := range x {
+			w.value(a.Value)
 		}
 	}
-	for _, s := range stmt.Selects {
-		if s == "*" || t.schema.LookUpField(s) != nil || v >= verbCreate { // a write prints none of them
-			continue
-		}
-		if why := (fragment{text: s, bare: true}).judge(); why != "" {
-			return shape("Select text: %s", why)
-		}
+}
+
+// subquery refuses a query that another handle's scope would have made, or that failed while it was written.
+func (b *binding) subquery(db *gorm.DB) error {
+	if db.Error != nil {
+		return db.Error
+	}
+	other, err := bindingOf(db)
+	if err != nil {
+		return err
+	}
+	if err := other.matches(db.Statement.Context); err != nil {
+		return err
+	}
+	switch {
+	case other.tenant.ID != b.tenant.ID || (other.bypass == nil) != (b.bypass == nil):
+		return &MismatchError{Handle: b.tenant.ID, Other: other.tenant.ID, What: "a sub-query"}
+	case other.db.place != b.db.place:
+		return &CrossShardError{Held: b.db.place.Shard, Wanted: other.db.place.Shard}
 	}
 	return nil
 }
 
-// judgeClause judges one clause. WHERE stands inside parentheses of ours, all others stand bare.
-func judgeClause(e clause.Expression) string {
-	switch x := e.(type) {
-	case clause.Where:
-		return judgeAll(x.Exprs, false)
-	case clause.Select:
-		if x.Expression != nil {
-			return judgeExpr(x.Expression, true)
-		}
-		return judgeColumns(x.Columns, true)
-	case clause.OrderBy:
-		if x.Expression != nil {
-			return judgeExpr(x.Expression, true)
-		}
-		for _, c := range x.Columns {
-			if why := judgeColumn(c.Column, true); why != "" {
-				return why
-			}
-		}
-		return ""
-	case clause.GroupBy:
-		if why := judgeColumns(x.Columns, true); why != "" {
-			return why
-		}
-		return judgeAll(x.Having, true)
-	case clause.Limit, clause.Set, clause.OnConflict: // a Set is judged assignment by assignment, and what a conflict updates too
-		return ""
-	case clause.Returning:
-		return judgeColumns(x.Columns, true)
-	case clause.From:
-		return judgeFrom(x)
-	case clause.Locking:
-		switch {
-		case x.Strength != "UPDATE" && x.Strength != "SHARE":
-			return "lock strength other than UPDATE and SHARE"
-		case x.Options != "" && x.Options != "NOWAIT" && x.Options != "SKIP LOCKED":
-			return "lock option other than NOWAIT and SKIP LOCKED"
-		case x.Table != clause.Table{} && x.Table != clause.Table{Name: clause.CurrentTable}:
-			return "lock of another table"
-		}
-		return ""
-	}
-	return judgeExpr(e, true)
+// isWord reports a letter, a digit or _.
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-func judgeAll(exprs []clause.Expression, bare bool) string {
-	for _, e := range exprs {
-		if why := judgeExpr(e, bare); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-func judgeColumns(columns []clause.Column, bare bool) string {
-	for _, c := range columns {
-		if why := judgeColumn(c, bare); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// judgeExpr walks a condition: a closed list of gorm's own types.
-func judgeExpr(e clause.Expression, bare bool) string {
-	switch x := e.(type) {
-	case nil:
-		return ""
-	case clause.Expr, *clause.Expr:
-		return judgeValue(x, bare)
-	case clause.NamedExpr:
-		return fragment{text: x.SQL, vars: x.Vars, named: true, bare: bare}.judge()
-	case clause.AndConditions:
-		return judgeAll(x.Exprs, bare)
-	case clause.OrConditions:
-		return judgeAll(x.Exprs, bare)
-	case clause.NotConditions:
-		return judgeAll(x.Exprs, bare)
-	case clause.Where:
-		return judgeAll(x.Exprs, bare)
-	case clause.IN:
-		if why := judgeColumn(x.Column, bare); why != "" {
-			return why
-		}
-		return judgeValue(x.Values, bare)
-	case clause.Eq:
-		return judgePair(x.Column, x.Value, bare)
-	case clause.Neq:
-		return judgePair(x.Column, x.Value, bare)
-	case clause.Gt:
-		return judgePair(x.Column, x.Value, bare)
-	case clause.Gte:
-		return judgePair(x.Column, x.Value, bare)
-	case clause.Lt:
-		return judgePair(x.Column, x.Value, bare)
-	case clause.Lte:
-		return judgePair(x.Column, x.Value, bare)
-	case clause.Like:
-		return judgePair(x.Column, x.Value, bare)
-	}
-	return fmt.Sprintf("expression of type %T", e)
-}
-
-func judgePair(column, value any, bare bool) string {
-	if why := judgeColumn(column, bare); why != "" {
-		return why
-	}
-	return judgeValue(value, bare)
-}
-
-// judgeColumn passes plain names, which gorm quotes, and raw text that is closed in itself.
-func judgeColumn(column any, bare bool) string {
-	switch c := column.(type) {
-	case string:
-		return judgeName(c)
-	case clause.Column:
-		if why := judgeName(c.Table); why != "" {
-			return why
-		}
-		if why := judgeName(c.Alias); why != "" {
-			return why
-		}
-		if c.Raw {
-			return fragment{text: c.Name, bare: bare}.judge()
-		}
-		return judgeName(c.Name)
-	case []clause.Column:
-		return judgeColumns(c, bare)
-	case clause.Expr:
-		return judgeValue(c, bare)
-	}
-	return fmt.Sprintf("column of type %T", column)
-}
-
-// judgeName passes names of letters, digits and _, with dots between them: what gorm's quoting keeps a name.
-func judgeName(name string) string {
-	if name == "" || name == clause.PrimaryKey || name == clause.CurrentTable || isPlainName(name) {
-		return ""
-	}
-	return "a name that is not plain"
-}
-
+// isPlainName reports a name of ASCII letters, digits and _, with dots between them: what every server's quoting keeps a name.
 func isPlainName(name string) bool {
 	start := true
 	for i := range len(name) {

@@ -40,7 +40,6 @@ type pool struct{ *binding }
 var (
 	_ gorm.ConnPool         = (*pool)(nil)
 	_ gorm.ConnPoolBeginner = (*pool)(nil)
-	_ gorm.GetDBConnector   = (*pool)(nil)
 )
 
 // admit judges the mark, then takes what the statement needs: a token, a permit of the tenant's share, and on SQLite the writer's turn.
@@ -95,12 +94,12 @@ func (b *binding) enter(ctx context.Context, write bool) (*database, wire.Permit
 	return db, permit, nil
 }
 
-// PrepareContext is refused: a prepared statement would be shared by every tenant of the place.
+// PrepareContext is refused: the handle's statements are not prepared, see [unprepared]. DB() prepares.
 func (p *pool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	return nil, &ShapeError{Shape: "prepared statement", Hint: "use the handle's methods without PrepareStmt"}
+	return nil, &ShapeError{Shape: "prepared statement", Hint: "prepare on DB(), or use the handle's own methods"}
 }
 
 // ExecContext sends a marked statement.
@@ -180,14 +179,6 @@ func (b *binding) matches(ctx context.Context) error {
 	return nil
 }
 
-// GetDBConn is refused: what gorm's DB() and Connection() hand out would take connections that no permit counts.
-func (p *pool) GetDBConn() (*sql.DB, error) {
-	if p.err != nil {
-		return nil, p.err
-	}
-	return nil, &ShapeError{Shape: "DB() or Connection()", Hint: "use the handle's own methods, or Store.Transaction for one connection"}
-}
-
 // txPool is the gorm.ConnPool inside a transaction. One goroutine uses it.
 type txPool struct {
 	*binding
@@ -207,7 +198,7 @@ type transaction struct {
 
 var (
 	_ gorm.ConnPool       = (*txPool)(nil)
-	_ gorm.TxCommitter    = (*txPool)(nil)
+	_ gorm.Tx             = (*txPool)(nil)
 	_ gorm.GetDBConnector = (*txPool)(nil)
 )
 
@@ -238,7 +229,12 @@ func (t *transaction) failure() error {
 
 // PrepareContext is refused, as outside a transaction.
 func (t *txPool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
-	return nil, &ShapeError{Shape: "prepared statement", Hint: "use the handle's methods without PrepareStmt"}
+	return nil, &ShapeError{Shape: "prepared statement", Hint: "prepare on DB(), or use the handle's own methods"}
+}
+
+// StmtContext makes the type gorm's Tx, so that Session{PrepareStmt} can begin transactions. A statement's own context carries no mark: it is refused.
+func (t *txPool) StmtContext(ctx context.Context, stmt *sql.Stmt) *sql.Stmt {
+	return t.tx.StmtContext(ctx, stmt)
 }
 
 // ExecContext sends a marked statement.
@@ -328,7 +324,7 @@ func (t *txPool) savepoint(ctx context.Context, verb, name string) error {
 	if err := t.matches(ctx); err != nil {
 		return err
 	}
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r > 0x7f || !isWord(byte(r)) }) {
+	if name == "" || len(name) > 64 || strings.Contains(name, ".") || !isPlainName(name) {
 		return &ShapeError{Shape: "savepoint name", Hint: "use letters, digits and _"}
 	}
 	text := verb + " " + name

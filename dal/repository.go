@@ -61,7 +61,7 @@ func (r *Repository[T]) on(ctx context.Context, shardKey any) (*gorm.DB, error) 
 // typed returns v as a value of the field's own type: a number compared with a text column would match other texts.
 func (r *Repository[T]) typed(ctx context.Context, f *schema.Field, v any) (any, error) {
 	row := reflect.New(r.table.schema.ModelType).Elem()
-	if v == nil || judgeValue(v, true) != "" || !isBound(v) {
+	if v == nil || writesSQL(reflect.TypeOf(v)) || !isBound(v) {
 		return nil, &ShapeError{Shape: fmt.Sprintf("key value of type %T for column %s", v, f.DBName), Table: r.table.name, Hint: "give a value of the column's type"}
 	}
 	if err := f.Set(ctx, row, v); err != nil {

@@ -2,8 +2,8 @@ package dal
 
 import (
 	"context"
+	"database/sql"
 	"reflect"
-	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/callbacks"
@@ -26,10 +26,11 @@ const (
 
 // registerScope puts the scope in front of each of gorm's own senders, once, when a database is opened. The way of one statement:
 //
-//	judge    is it a declared table, in this handle's keyspace and place, in a shape that can be scoped
-//	inject   write the tenant into it
-//	build    make the text; nothing of the caller's runs after this
-//	mark     let exactly this text pass the wire
+//	judge    what is it about: a declared table, in this handle's keyspace and place
+//	inject   write the tenant into a plain statement over one table
+//	build    make the text; nothing of the caller's writes SQL after this
+//	admit    read the text as the server will, bind what is not bound, compare the values
+//	mark     let exactly this text pass to the wire, which reads it once more
 //	send     gorm's own callback
 //	unmark   before preload and hooks
 func registerScope(db *gorm.DB) error {
@@ -130,7 +131,7 @@ func judgeEarly(db *gorm.DB, v verb) {
 		err = b.matches(db.Statement.Context)
 	}
 	if err == nil {
-		err = b.permits(db.Statement, v)
+		err = b.permits(db.Statement)
 	}
 	var t *table
 	if err == nil {
@@ -200,20 +201,27 @@ func named(ctx context.Context, t *table, v reflect.Value) bool {
 
 // bindingOf returns the handle's binding, and refuses a handle whose parts were exchanged.
 func bindingOf(db *gorm.DB) (*binding, error) {
-	p, ok := db.Config.ConnPool.(*pool)
-	if !ok {
-		return nil, &ShapeError{Shape: "Session{PrepareStmt}", Hint: "use the handle without PrepareStmt: prepared statements would be shared by all tenants"}
+	var b *binding
+	switch p := unprepared(db.Config.ConnPool).(type) {
+	case *pool:
+		b = p.binding
+	case *txPool: // Session{PrepareStmt} inside a transaction
+		b = p.binding
+	default:
+		return nil, &ShapeError{Shape: "handle whose pool or dialect was exchanged", Hint: "use the handle of Store.On as it is"}
 	}
-	b := p.binding
 	if b.err != nil {
 		return nil, b.err
 	}
 	own := db.Dialector == b.db.gorm.Dialector
-	switch at := db.Statement.ConnPool.(type) {
+	switch at := unprepared(db.Statement.ConnPool).(type) {
 	case *pool:
 		own = own && at.binding == b
 	case *txPool:
-		own = own && at.db == b.db && at.tenant.ID == b.tenant.ID && at.bypass == b.bypass
+		own = own && at.db.place == b.db.place && at.tenant.ID == b.tenant.ID && at.bypass == b.bypass
+	case *sql.Conn:
+		own = own && b.took(at)
+	case *sql.Tx: // begun on a connection of Connection(): what it sends passes the gate, whoever began it
 	default:
 		own = false
 	}
@@ -221,6 +229,18 @@ func bindingOf(db *gorm.DB) (*binding, error) {
 		return nil, &ShapeError{Shape: "handle whose pool or dialect was exchanged", Hint: "use the handle of Store.On as it is"}
 	}
 	return b, nil
+}
+
+// unprepared returns what gorm's PrepareStmt sends through. Its statements would be kept for all tenants of the place and bypass the permits, so the
+// option is taken and nothing is prepared: the driver puts the values into the text itself.
+func unprepared(p gorm.ConnPool) gorm.ConnPool {
+	switch x := p.(type) {
+	case *gorm.PreparedStmtDB:
+		return x.ConnPool
+	case *gorm.PreparedStmtTX:
+		return x.Tx
+	}
+	return p
 }
 
 // scoped sends one statement, or refuses it.
@@ -233,16 +253,19 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	if err == nil {
 		err = b.matches(db.Statement.Context)
 	}
-	if err == nil {
-		err = b.permits(db.Statement, v)
-	}
 	if err != nil {
 		refuse(db, v, err)
 		return
 	}
 	before := save(db.Statement)
 	defer before.restore(db.Statement)
-	owners, err := b.prepare(db, v)
+	admitted, err := b.prepare(db, v)
+	if _, locks := db.Statement.Clauses["FOR"]; locks { // SQLite's text does not show it
+		admitted.write = true
+	}
+	if err == nil && admitted.write {
+		err = b.permits(db.Statement)
+	}
 	if err != nil {
 		refuse(db, v, err)
 		return
@@ -263,8 +286,10 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	if b.bypass != nil {
 		kind = wire.Bypass
 	}
-	stmt.Context = wire.With(ctx, &wire.Mark{Kind: kind, Tenant: b.tenant.ID, Text: stmt.SQL.String(), TenantArgs: owners, Write: v >= verbCreate})
-	defer func() { stmt.Context = ctx }()
+	stmt.Context = wire.With(ctx, &wire.Mark{Kind: kind, Tenant: b.tenant.ID, Text: stmt.SQL.String(), Bypass: b.bypass, Write: admitted.write})
+	at := stmt.ConnPool
+	stmt.ConnPool = unprepared(at)
+	defer func() { stmt.Context, stmt.ConnPool = ctx, at }()
 	send(db)
 }
 
@@ -280,77 +305,52 @@ func refuse(db *gorm.DB, v verb, err error) {
 	}
 }
 
-// prepare judges, injects, builds and verifies. It returns which of the statement's values must be the tenant when it leaves.
-func (b *binding) prepare(db *gorm.DB, v verb) (owners []int, err error) {
+// prepare judges, injects, builds and admits.
+func (b *binding) prepare(db *gorm.DB, v verb) (admitted, error) {
 	stmt := db.Statement
+	if v == verbRaw || stmt.SQL.Len() > 0 {
+		return b.admit(stmt, v, nil, nil)
+	}
 	t, err := b.judge(stmt, v)
 	if err != nil {
-		return nil, err
+		return admitted{}, err
 	}
-	if err := ownClauses(db, v); err != nil {
-		return nil, err
+	if err := b.subqueries(stmt); err != nil {
+		return admitted{}, err
 	}
+	part := len(stmt.Vars) > 0 // gorm builds a sub-query with the values of the statement around it
 	var node *scopedWhere
-	if v != verbCreate && t.tenant != nil && !b.opens(t) {
+	if v != verbCreate && b.injects(stmt, t) {
 		node = inject(stmt, b.id)
 	}
-	var joins []*joinScope
 	switch v {
 	case verbQuery, verbRow:
-		var restore func()
-		joins, restore, err = b.scopeJoins(stmt)
-		defer restore()
-		if err == nil {
-			callbacks.BuildQuerySQL(db)
-		}
+		callbacks.BuildQuerySQL(db)
 	case verbCreate:
-		owners, err = b.buildCreate(db, t)
+		err = b.buildCreate(db, t)
 	case verbUpdate:
 		err = b.buildUpdate(db, t)
 	case verbDelete:
 		err = b.buildDelete(db, t)
 	}
 	if err != nil || db.Error != nil || stmt.SQL.Len() == 0 {
-		return nil, err
+		return admitted{}, err
 	}
-	if node != nil {
-		if node.built != 1 {
-			return nil, &ShapeError{Shape: "a clause that drops the tenant's condition", Table: t.name, Hint: "leave WHERE to the builder"}
-		}
-		if v >= verbCreate && !db.AllowGlobalUpdate && node.unconditional(stmt, t) {
-			return nil, gorm.ErrMissingWhereClause
-		}
-		owners = []int{node.arg}
+	if node != nil && v >= verbCreate && !db.AllowGlobalUpdate && node.unconditional(stmt, t) {
+		return admitted{}, gorm.ErrMissingWhereClause
 	}
-	for _, j := range joins {
-		if j.built != 1 {
-			return nil, &ShapeError{Shape: "a clause that drops the tenant's condition", Table: j.table, Hint: "leave joins to the builder"}
-		}
-		owners = append(owners, j.arg)
+	if part && db.DryRun {
+		return admitted{}, nil // the statement around it is admitted as a whole
 	}
-	if why := verify(stmt, v, node); why != "" {
-		return nil, &ShapeError{Shape: "statement with " + why, Table: t.name, Hint: "bind values, and use plain columns of the model"}
-	}
-	return owners, nil
+	return b.admit(stmt, v, t, node)
 }
 
-// ownClauses refuses a statement that prints other clauses than its verb's.
-func ownClauses(db *gorm.DB, v verb) error {
-	cb := db.Callback()
-	want := cb.Query().Clauses
-	switch v {
-	case verbCreate:
-		want = cb.Create().Clauses
-	case verbUpdate:
-		want = cb.Update().Clauses
-	case verbDelete:
-		want = cb.Delete().Clauses
+// injects reports a statement over one tenant table whose WHERE filters that table's rows and nothing else; in any other the predicate is put into the
+// text that gorm built.
+func (b *binding) injects(stmt *gorm.Statement, t *table) bool {
+	if t == nil || t.tenant == nil || b.bypass != nil || len(stmt.Joins) > 0 {
+		return false
 	}
-	if !slices.Equal(db.Statement.BuildClauses, want) {
-		return &ShapeError{Shape: "clauses of the caller's own", Table: db.Statement.Table}
-	}
-	return nil
+	from, own := stmt.Clauses["FROM"].Expression.(clause.From)
+	return !own || len(from.Tables)+len(from.Joins) == 0
 }
-
-// opens reports a table that the handle's bypass opens to all tenants' rows.
-func (b *binding) opens(t *table) bool { return b.bypass != nil && b.bypass.Opens(t.name) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -79,44 +78,15 @@ func (b *binding) latest() *standing {
 	return &b.standing
 }
 
-// permits returns why the tenant's status forbids a statement that gorm is about to build or send. A transaction keeps the status that it began with.
-func (b *binding) permits(stmt *gorm.Statement, v verb) error {
+// permits returns why the tenant's status forbids a statement that writes or locks. A transaction keeps the status that it began with.
+func (b *binding) permits(stmt *gorm.Statement) error {
 	if b.bypass != nil {
 		return nil
 	}
-	readOnly := b.latest().readOnly
-	if tx, ok := stmt.ConnPool.(*txPool); ok {
-		readOnly = tx.readOnly
+	if tx, ok := unprepared(stmt.ConnPool).(*txPool); ok {
+		return tx.readOnly
 	}
-	if readOnly != nil && (v >= verbCreate || locks(stmt)) {
-		return readOnly
-	}
-	return nil
-}
-
-// locks reports a query that takes row locks, or whose raw text may do more than read.
-func locks(stmt *gorm.Statement) bool {
-	if _, ok := stmt.Clauses["FOR"]; ok {
-		return true
-	}
-	return stmt.SQL.Len() > 0 && !readsOnly(stmt.SQL.String())
-}
-
-// readsOnly reports a text that begins as a query and holds none of the words with which one writes or locks. A column of such a name makes it a
-// write, which is the safe side.
-func readsOnly(text string) bool {
-	first := true
-	for word := range strings.FieldsFuncSeq(strings.ToUpper(text), func(r rune) bool { return r > 0x7f || !isWord(byte(r)) }) {
-		if first && word != "SELECT" && word != "WITH" {
-			return false
-		}
-		first = false
-		switch word {
-		case "UPDATE", "SHARE", "LOCK", "INSERT", "DELETE", "REPLACE", "MERGE", "INTO", "CALL", "NEXTVAL", "SETVAL":
-			return false
-		}
-	}
-	return !first
+	return b.latest().readOnly
 }
 
 // ErrStillServed reports a tenant whose status lets new work begin, so that it cannot be drained. Possibly wrapped; see [StillServedError].

@@ -2,6 +2,7 @@ package dal
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/tenantdal/tenantdal/dal/control"
+	"github.com/tenantdal/tenantdal/internal/gate"
 	"github.com/tenantdal/tenantdal/internal/wire"
 	"github.com/tenantdal/tenantdal/quota"
 	"github.com/tenantdal/tenantdal/shardrouter"
@@ -32,6 +34,7 @@ type Store struct {
 	cfg      Config
 	log      *slog.Logger
 	tables   *tables
+	gate     *gate.Gate
 	quota    *quota.Quota
 	registry tenant.Registry
 	control  *control.Store // nil for a fixed store
@@ -39,6 +42,7 @@ type Store struct {
 	ids      *ids
 
 	topology atomic.Pointer[shardrouter.Topology]
+	directs  sync.Map   // Place -> *sql.DB, of gorm's DB()
 	places   sync.Map   // Place -> *database, of the shared places
 	own      *ownPlaces // of the places that belong to one tenant each
 	open     func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
@@ -98,6 +102,9 @@ func newStore(cfg Config) (*Store, error) {
 	}
 	log := slog.New(tenant.NewLogHandler(cfg.Logger.Handler()))
 	s := &Store{cfg: cfg, log: log, tables: ts, quota: q, registry: cfg.Registry}
+	if s.gate, err = newGate(cfg.Cluster.Dialect, ts); err != nil {
+		return nil, err
+	}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.own = newOwnPlaces(s)
 	s.nowhere = sync.OnceValue(func() *gorm.DB { // needs no place, and no connection
@@ -425,6 +432,10 @@ func (s *Store) Close(ctx context.Context) error {
 	if err := s.ids.close(ctx); err != nil && !wire.IsConnection(err) { // the lease of a node number ends by itself
 		errs = append(errs, err)
 	}
+	s.directs.Range(func(_, v any) bool {
+		errs = append(errs, v.(*sql.DB).Close())
+		return true
+	})
 	errs = append(errs, s.own.close())
 	s.places.Range(func(_, v any) bool {
 		errs = append(errs, v.(*database).close())

@@ -357,7 +357,12 @@ func TestStore_System(t *testing.T) {
 		t.Errorf("a Global table under System: %v", err)
 	}
 	g.rec.take()
-	g.refusedAs(t, g.OnPlace(sys, dal.Place{Shard: "s1"}).Raw("SELECT 1").Scan(&[]int{}).Error, dal.ErrShape)
+	g.refusedAs(t, g.OnPlace(sys, dal.Place{Shard: "s1"}).Raw("SELECT COUNT(*) FROM jobs").Scan(&[]int{}).Error, dal.ErrClosedTable)
+	g.refusedAs(t, g.OnPlace(sys, dal.Place{Shard: "s1"}).Exec("DROP TABLE jobs").Error, dal.ErrShape)
+	var rows int64
+	if err := g.OnPlace(sys, dal.Place{Shard: "s1"}).Raw("SELECT COUNT(*) FROM users").Scan(&rows).Error; err != nil || rows < 1 {
+		t.Errorf("raw under System: %d, %v", rows, err)
+	}
 }
 
 func TestRepository(t *testing.T) {
@@ -461,7 +466,7 @@ func TestStore_RowOfARefusedHandleNeverPanics(t *testing.T) {
 	t.Parallel()
 	g := newGame(t)
 	var n int
-	if err := g.player(g.a).Raw("SELECT 1").Row().Scan(&n); !errors.Is(err, dal.ErrShape) {
+	if err := g.player(g.a).Raw("SELECT 1; SELECT 2").Row().Scan(&n); !errors.Is(err, dal.ErrShape) {
 		t.Errorf("T50: %v", err)
 	}
 	if err := g.player(g.a).Model(&Stranger{}).Row().Scan(&n); !errors.Is(err, dal.ErrUndeclared) {

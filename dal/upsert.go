@@ -42,11 +42,6 @@ func (b *binding) judgeConflict(stmt *gorm.Statement, t *table) (bool, error) {
 	case b.db.dialect == MySQL && len(c.Where.Exprs)+len(c.TargetWhere.Exprs) > 0:
 		return true, shape("a condition, which this database does not have", "read the row in a transaction, or assign with IF()")
 	}
-	for _, exprs := range [][]clause.Expression{c.Where.Exprs, c.TargetWhere.Exprs} {
-		if why := judgeAll(exprs, false); why != "" {
-			return true, shape("condition: "+why, "bind values, and use plain columns of the model")
-		}
-	}
 	columns := make([]clause.Column, 0, len(c.Columns)+1)
 	for _, column := range c.Columns {
 		name, err := t.plainColumn(stmt, column)
@@ -65,10 +60,7 @@ func (b *binding) judgeConflict(stmt *gorm.Statement, t *table) (bool, error) {
 		if t.immutable(name) {
 			return true, &ImmutableError{Table: t.name, Column: name}
 		}
-		value, why := assigned(a.Value)
-		if why != "" {
-			return true, shape("assigned value: "+why, "bind the value, or use gorm.Expr with plain columns")
-		}
+		value := assigned(a.Value)
 		if column, ok := value.(clause.Column); ok {
 			if column.Table != excluded && column.Table != "" && column.Table != t.name && column.Table != clause.CurrentTable || column.Raw {
 				return true, shape(fmt.Sprintf("a column of %q", column.Table), "assign columns of the row that was to be inserted, or of the table")

@@ -334,6 +334,9 @@ func (j *judge) isBound(sc *scope, r *ref, conds []*expr) bool {
 			a, b = b, a
 		}
 		if a.kind == exprColumn && b.kind == exprHole && j.s.isTenantColumn(a.column.name) && j.means(sc, a, r) {
+			if arg, ok := j.args[b.hole]; ok {
+				j.v.Bound = append(j.v.Bound, arg)
+			}
 			return true
 		}
 	}

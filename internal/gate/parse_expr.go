@@ -147,10 +147,7 @@ func (p *parser) inList() []*expr {
 	if q := p.tryQuery(); q != nil {
 		return []*expr{{kind: exprQuery, query: q}}
 	}
-	p.expectOp("(")
-	if p.d == SQLite && p.acceptOp(")") {
-		return nil
-	}
+	p.expectOp("(") // SQLite takes an empty list, which gorm prints for a sub-query that was refused: NOT IN () would be every row
 	list := p.exprList()
 	p.expectOp(")")
 	return list

@@ -21,6 +21,7 @@ const (
 type Table struct {
 	Name     string
 	Class    Class
+	Keyspace string // of a Tenant table; the gate does not look at it
 	ShardKey string // the column whose value says where a row lives; empty for a table without one
 }
 

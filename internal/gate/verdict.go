@@ -27,6 +27,8 @@ type Verdict struct {
 	Args int
 	// TenantArgs are the values, from 0, that must be the tenant's id as a string.
 	TenantArgs []int
+	// Bound are the values among TenantArgs whose condition binds a table.
+	Bound []int
 	// Names are texts in the statement that stand where the tenant's id belongs: each must be it.
 	Names []string
 	// ShardValues are the shard keys of inserted rows.

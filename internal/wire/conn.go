@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/tenantdal/tenantdal/internal/gate"
 )
 
 // conn is one connection. database/sql serialises the calls on it, so its fields need no lock.
 type conn struct {
 	inner    driver.Conn
 	owner    *Connector
-	permit   Permit // held from the first operation of a checkout until the connection is handed back
+	permit   Permit        // held from the first operation of a checkout until the connection is handed back
+	direct   *Direct       // set while a caller uses the connection through database/sql
+	verdict  *gate.Verdict // of the statement under way; nil for one that the gate does not read
 	inTx     bool
 	poisoned error // why the open transaction cannot commit
 }
@@ -32,20 +36,36 @@ var (
 
 // judge lets an operation pass or refuses it, and attaches a permit to the connection. It is idempotent: a driver that answers ErrSkip sees the
 // same statement three times.
-func (c *conn) judge(ctx context.Context, op, text string) (*Mark, error) {
-	m, err := Admit(ctx, c.owner.opts.Shard, op, text)
+func (c *conn) judge(ctx context.Context, op, text string) (context.Context, *Mark, error) {
+	m, err := c.admit(ctx, op, text)
 	if err != nil {
 		c.owner.count.refused.Add(1)
-		return nil, err
+		return ctx, nil, err
+	}
+	if op != "begin" {
+		if err := c.passes(m, op, text); err != nil {
+			return ctx, nil, err
+		}
 	}
 	if c.poisoned != nil && c.inTx {
-		return nil, c.poisonError()
+		return ctx, nil, c.poisonError()
 	}
 	if c.permit == nil && m.Permit != nil {
 		m.Permit.Retain()
 		c.permit = m.Permit
 	}
-	return m, nil
+	if c.direct != nil {
+		ctx = With(ctx, m) // what lies below looks there for the tenant
+	}
+	return ctx, m, nil
+}
+
+// admit finds who vouches for the statement.
+func (c *conn) admit(ctx context.Context, op, text string) (*Mark, error) {
+	if c.direct != nil && From(ctx) == nil {
+		return c.direct.mark(ctx, c.owner.opts.Shard, op, text)
+	}
+	return Admit(ctx, c.owner.opts.Shard, op, text)
 }
 
 func (c *conn) poisonError() error {
@@ -65,9 +85,17 @@ func (c *conn) fail(err error, kind Kind) {
 
 // send runs one operation between the observer's two calls, counts it and logs it.
 func (c *conn) send(ctx context.Context, m *Mark, op, text string, args []driver.NamedValue, run func() error) error {
-	if why := m.owns(args); why != "" && (op == "exec" || op == "query") {
-		c.owner.count.refused.Add(1)
-		return &UnmarkedError{Shard: c.owner.opts.Shard, Op: op, Why: why}
+	if op == "exec" || op == "query" {
+		if err := c.values(m, op, args); err != nil {
+			return err
+		}
+		if c.direct != nil && c.verdict != nil {
+			if err := c.direct.Judge(c.verdict, args); err != nil {
+				c.owner.count.refused.Add(1)
+				return err
+			}
+			c.direct.Charge()
+		}
 	}
 	e := Event{Shard: c.owner.opts.Shard, Op: op, Text: text, Args: args, Kind: m.Kind, InTx: c.inTx}
 	obs := c.owner.opts.Observer
@@ -100,7 +128,7 @@ func (c *conn) send(ctx context.Context, m *Mark, op, text string, args []driver
 // ExecContext sends a statement that returns no rows.
 func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
 	inner, ok := c.inner.(driver.ExecerContext)
-	m, err := c.judge(ctx, "exec", text)
+	ctx, m, err := c.judge(ctx, "exec", text)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +160,7 @@ func (c *conn) counted(m *Mark, err error, changes bool) {
 // QueryContext sends a statement that returns rows.
 func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
 	inner, ok := c.inner.(driver.QueryerContext)
-	m, err := c.judge(ctx, "query", text)
+	ctx, m, err := c.judge(ctx, "query", text)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +182,7 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []driver.Name
 
 // PrepareContext prepares a statement; each run of it is judged again, since a prepared statement is shared by every caller of its pool.
 func (c *conn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
-	m, err := c.judge(ctx, "prepare", text)
+	ctx, m, err := c.judge(ctx, "prepare", text)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +213,7 @@ func (c *conn) Begin() (driver.Tx, error) {
 
 // BeginTx starts a transaction for a caller with a mark.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	m, err := c.judge(ctx, "begin", "")
+	ctx, m, err := c.judge(ctx, "begin", "")
 	if err != nil {
 		return nil, err
 	}
@@ -244,6 +272,7 @@ func (c *conn) Close() error {
 }
 
 func (c *conn) release() {
+	c.direct = nil
 	if p := c.permit; p != nil {
 		c.permit = nil
 		p.Release()

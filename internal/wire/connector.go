@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"io"
 	"log/slog"
+
+	"github.com/tenantdal/tenantdal/internal/gate"
 )
 
 // Event is one operation on a connection, as an [Observer] sees it. Text may hold values that the caller wrote into it: never log it.
@@ -36,6 +38,8 @@ type Options struct {
 	Poisons func(error) bool
 	// Observer sees every operation. Nil: none.
 	Observer Observer
+	// Gate judges every statement of a tenant or a system scope as it leaves. Nil: only library and migration statements pass.
+	Gate *gate.Gate
 }
 
 // Connector wraps a driver's connector. It is safe for concurrent use.

@@ -3,6 +3,8 @@ package wire
 import (
 	"errors"
 	"fmt"
+
+	"github.com/tenantdal/tenantdal/internal/gate"
 )
 
 var (
@@ -28,6 +30,32 @@ func (e *UnmarkedError) Error() string {
 
 // Is reports that every UnmarkedError is an [ErrUnmarked].
 func (e *UnmarkedError) Is(target error) bool { return target == ErrUnmarked }
+
+// ErrRefused reports a statement that the gate did not let pass: it is not bound to its tenant, or cannot be read. Nothing was sent. Possibly wrapped;
+// see [RefusedError].
+var ErrRefused = errors.New("wire: statement refused by the gate")
+
+// RefusedError is the gate's refusal of one statement. It is [ErrRefused].
+type RefusedError struct {
+	Shard string
+	Op    string // "exec", "query" or "prepare"
+	Why   *gate.Refusal
+}
+
+// Error names shard, operation, reason and hint. It never holds the statement's text or values.
+func (e *RefusedError) Error() string {
+	s := fmt.Sprintf("wire: shard %q: %s refused: %s", e.Shard, e.Op, e.Why.Reason)
+	if e.Why.Table != "" {
+		s += fmt.Sprintf(" (table %q)", e.Why.Table)
+	}
+	if e.Why.Hint != "" {
+		s += "; " + e.Why.Hint
+	}
+	return s
+}
+
+// Is reports that every RefusedError is an [ErrRefused].
+func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
 // ConnectError reports a database that could not be reached or did not accept the connection. Nothing was sent to it.
 type ConnectError struct {

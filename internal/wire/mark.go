@@ -38,8 +38,10 @@ type Mark struct {
 	Stmt   *Statement // for Library
 	Write  bool       // the statement may change rows, whichever call carries it
 	Permit Permit     // held by the call; the connection that serves it retains it
-	// TenantArgs are the positions of the values that must be Tenant when the statement leaves, whatever the caller's types made of them meanwhile.
+	// TenantArgs are the positions of a Library statement's values that must be Tenant when it leaves.
 	TenantArgs []int
+	// Bypass is the system scope of a Bypass statement: the tables that it opens.
+	Bypass *tenant.Bypass
 
 	spent atomic.Bool // its statement was sent: the mark is worth nothing any more
 }

@@ -40,7 +40,7 @@ func (s *stmt) Query([]driver.Value) (driver.Rows, error) {
 
 // ExecContext judges and runs the statement.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	m, err := s.conn.judge(ctx, "exec", s.text)
+	ctx, m, err := s.conn.judge(ctx, "exec", s.text)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 
 // QueryContext judges and runs the statement.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	m, err := s.conn.judge(ctx, "query", s.text)
+	ctx, m, err := s.conn.judge(ctx, "query", s.text)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/tenantdal/tenantdal/internal/gate"
 	"github.com/tenantdal/tenantdal/internal/wire"
 	"github.com/tenantdal/tenantdal/tenant"
 )
@@ -41,6 +42,7 @@ func newPermit() *permit {
 // sqlitePool opens a file with one table and one row.
 func sqlitePool(tb testing.TB, opts wire.Options) *wire.Pool {
 	tb.Helper()
+	opts.Gate = itemsGate(tb)
 	p, err := wire.OpenSQLite(wire.SQLite{Path: tb.TempDir() + "/odd name?#%.db", Create: true}, opts)
 	if err != nil {
 		tb.Fatal(err)
@@ -59,6 +61,16 @@ func sqlitePool(tb testing.TB, opts wire.Options) *wire.Pool {
 	return p
 }
 
+// itemsGate knows one tenant table.
+func itemsGate(tb testing.TB) *gate.Gate {
+	tb.Helper()
+	s, err := gate.NewSchema(gate.SQLite, "tenant_id", gate.Table{Name: "items", Class: gate.Tenant})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return gate.New(s)
+}
+
 func scoped(ctx context.Context, text string) context.Context {
 	return wire.With(ctx, &wire.Mark{Kind: wire.Scoped, Tenant: "a", Text: text})
 }
@@ -71,9 +83,9 @@ func TestGate_OnlyTheMarkedTextLeaves(t *testing.T) {
 	t.Parallel()
 	p := sqlitePool(t, wire.Options{Shard: "s1"})
 	ctx := t.Context()
-	text := "SELECT qty FROM items WHERE tenant_id = 'a'"
+	text := "SELECT qty FROM items WHERE tenant_id = ?"
 	var qty int
-	if err := p.QueryRowContext(scoped(ctx, text), text).Scan(&qty); err != nil || qty != 5 {
+	if err := p.QueryRowContext(scoped(ctx, text), text, "a").Scan(&qty); err != nil || qty != 5 {
 		t.Errorf("marked: %d, %v", qty, err)
 	}
 	if err := p.QueryRowContext(wire.With(ctx, &wire.Mark{Kind: wire.Library, Stmt: selectItems}), selectItems.Text(), "a").Scan(&qty); err != nil {
@@ -159,15 +171,15 @@ func TestStats_CountByClass(t *testing.T) {
 	p := sqlitePool(t, wire.Options{})
 	before := p.Stats()
 	ctx := t.Context()
-	up := "UPDATE items SET qty = qty + 1 WHERE tenant_id = 'a'"
-	if _, err := p.ExecContext(scoped(ctx, up), up); err != nil {
+	up := "UPDATE items SET qty = qty + 1 WHERE tenant_id = ?"
+	if _, err := p.ExecContext(scoped(ctx, up), up, "a"); err != nil {
 		t.Fatal(err)
 	}
 	tx, err := p.BeginTx(begin(ctx), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.ExecContext(scoped(ctx, up), up); err != nil {
+	if _, err := tx.ExecContext(scoped(ctx, up), up, "a"); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -190,10 +202,10 @@ func TestStats_CountByClass(t *testing.T) {
 func TestPermit_LivesUntilTheConnectionComesBack(t *testing.T) {
 	t.Parallel()
 	p := sqlitePool(t, wire.Options{})
-	text := "SELECT qty FROM items"
+	text := "SELECT qty FROM items WHERE tenant_id = ?"
 	held := newPermit()
-	ctx := wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Text: text, Permit: held})
-	rows, err := p.QueryContext(ctx, text)
+	ctx := wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Tenant: "a", Text: text, Permit: held})
+	rows, err := p.QueryContext(ctx, text, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,14 +241,14 @@ func TestMark_TenantArgumentsAreComparedWhenTheyLeave(t *testing.T) {
 	p := sqlitePool(t, wire.Options{Shard: "s1"})
 	text := "SELECT qty FROM items WHERE tenant_id = ? AND qty > ?"
 	ctx := func() context.Context {
-		return wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Tenant: "a", Text: text, TenantArgs: []int{0}})
+		return wire.With(t.Context(), &wire.Mark{Kind: wire.Scoped, Tenant: "a", Text: text})
 	}
 	var qty int
 	if err := p.QueryRowContext(ctx(), text, tenant.ID("a"), 0).Scan(&qty); err != nil {
 		t.Errorf("the tenant's own: %v", err)
 	}
 	for name, args := range map[string][]any{"another": {"b", 0}, "a number": {0, 0}, "null": {nil, 0}, "bytes": {[]byte("a"), 0}, "none": {}} {
-		if err := p.QueryRowContext(ctx(), text, args...).Scan(&qty); !errors.Is(err, wire.ErrUnmarked) {
+		if err := p.QueryRowContext(ctx(), text, args...).Scan(&qty); !errors.Is(err, wire.ErrRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -246,7 +258,7 @@ func TestPermit_ReturnsToZeroWhateverHappens(t *testing.T) {
 	t.Parallel()
 	p := sqlitePool(t, wire.Options{})
 	p.SetMaxOpenConns(3)
-	text := "SELECT qty FROM items"
+	text := "SELECT qty FROM items WHERE tenant_id = ?"
 	var permits []*permit
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -261,16 +273,16 @@ func TestPermit_ReturnsToZeroWhateverHappens(t *testing.T) {
 			defer held.Release()
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			ctx = wire.With(ctx, &wire.Mark{Kind: wire.Scoped, Text: text, Permit: held})
+			ctx = wire.With(ctx, &wire.Mark{Kind: wire.Scoped, Tenant: "a", Text: text, Permit: held})
 			switch i % 4 {
 			case 0: // never closed: the end of the context closes them
-				if rows, err := p.QueryContext(ctx, text); err == nil {
+				if rows, err := p.QueryContext(ctx, text, "a"); err == nil {
 					_ = rows.Next()
 					cancel()
 				}
 			case 1:
 				cancel()
-				_, _ = p.ExecContext(ctx, text)
+				_, _ = p.ExecContext(ctx, text, "a")
 			case 2:
 				tx, err := p.BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Permit: held}), nil)
 				if err == nil {
@@ -279,7 +291,7 @@ func TestPermit_ReturnsToZeroWhateverHappens(t *testing.T) {
 				}
 			default:
 				var qty int
-				_ = p.QueryRowContext(ctx, text).Scan(&qty)
+				_ = p.QueryRowContext(ctx, text, "a").Scan(&qty)
 			}
 		}()
 	}
@@ -317,11 +329,12 @@ func TestPoison_Q25_SwallowedErrorsDoNotCommit(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = mdb.Close() }()
-			p := wire.NewPool(mockConnector{dsn, mdb.Driver()}, wire.Options{Shard: "s1", Poisons: wire.PoisonsMySQL})
+			p := wire.NewPool(mockConnector{dsn, mdb.Driver()}, wire.Options{Shard: "s1", Poisons: wire.PoisonsMySQL, Gate: itemsGate(t)})
 			defer func() { _ = p.Close() }()
+			update, insert := "UPDATE items SET qty = 1 WHERE tenant_id = ?", "INSERT INTO items (tenant_id, qty) VALUES (?, 1)"
 			mock.ExpectBegin()
-			mock.ExpectExec("UPDATE a").WillReturnResult(sqlmock.NewResult(0, 1))
-			mock.ExpectExec("INSERT b").WillReturnError(c.err)
+			mock.ExpectExec(update).WillReturnResult(sqlmock.NewResult(0, 1))
+			mock.ExpectExec(insert).WillReturnError(c.err)
 			if c.poison {
 				mock.ExpectRollback()
 			} else {
@@ -332,10 +345,10 @@ func TestPoison_Q25_SwallowedErrorsDoNotCommit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := tx.ExecContext(scoped(ctx, "UPDATE a"), "UPDATE a"); err != nil {
+			if _, err := tx.ExecContext(scoped(ctx, update), update, "a"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := tx.ExecContext(scoped(ctx, "INSERT b"), "INSERT b"); !errors.Is(err, c.err) {
+			if _, err := tx.ExecContext(scoped(ctx, insert), insert, "a"); !errors.Is(err, c.err) {
 				t.Errorf("the statement's error: %v", err)
 			}
 			err = tx.Commit()
@@ -435,14 +448,14 @@ func (c mockConnector) Driver() driver.Driver                        { return c.
 func TestMark_IsSpentOnce(t *testing.T) {
 	t.Parallel()
 	p := sqlitePool(t, wire.Options{Shard: "s1"})
-	text := "SELECT qty FROM items"
+	text := "SELECT qty FROM items WHERE tenant_id = ?"
 	ctx := scoped(t.Context(), text)
 	var qty int
-	if err := p.QueryRowContext(ctx, text).Scan(&qty); err != nil {
+	if err := p.QueryRowContext(ctx, text, "a").Scan(&qty); err != nil {
 		t.Fatal(err)
 	}
 	wire.From(ctx).Spend()
-	if err := p.QueryRowContext(ctx, text).Scan(&qty); !errors.Is(err, wire.ErrUnmarked) {
+	if err := p.QueryRowContext(ctx, text, "a").Scan(&qty); !errors.Is(err, wire.ErrUnmarked) {
 		t.Errorf("a spent mark: %v", err)
 	}
 	if _, err := wire.Admit(ctx, "s1", "query", text); !errors.Is(err, wire.ErrUnmarked) {

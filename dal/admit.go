@@ -1,0 +1,178 @@
+package dal
+
+import (
+	"database/sql"
+	"database/sql/driver"
+
+	"gorm.io/gorm"
+
+	"github.com/tenantdal/tenantdal/internal/gate"
+	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// newGate returns the gate over the declared tables, for every pool of the store.
+func newGate(d Dialect, ts *tables) (*gate.Gate, error) {
+	dialects := map[Dialect]gate.Dialect{MySQL: gate.MySQL, SQLite: gate.SQLite, Postgres: gate.Postgres}
+	var declared []gate.Table
+	for _, t := range ts.byName {
+		g := gate.Table{Name: t.name, Keyspace: t.Keyspace, ShardKey: t.ShardKey, Class: gate.Tenant}
+		switch t.Class {
+		case GlobalClass:
+			g.Class = gate.Global
+		case SystemClass:
+			g.Class = gate.System
+		}
+		declared = append(declared, g)
+	}
+	s, err := gate.NewSchema(dialects[d], TenantColumn, declared...)
+	if err != nil {
+		return nil, err
+	}
+	return gate.New(s), nil
+}
+
+// admitted is what is known of a statement that may leave.
+type admitted struct {
+	write bool // it changes rows, or locks them
+}
+
+// admit reads the statement's text as the server will, puts the tenant into what is not bound to it, and compares its values with the handle's
+// tenant, keyspace and shard. The wire reads what leaves once more.
+//
+// t is the table that the builder wrote or read, and node the condition that it put in; both may be nil.
+func (b *binding) admit(stmt *gorm.Statement, v verb, t *table, node *scopedWhere) (admitted, error) {
+	text := stmt.SQL.String()
+	if b.bypass != nil {
+		seen := b.store.gate.SystemVerdict(text)
+		if seen.Refusal != nil {
+			return admitted{}, refusal(seen.Refusal)
+		}
+		if why := wire.Opened(&wire.Mark{Bypass: b.bypass}, seen); why != nil {
+			return admitted{}, refusal(why)
+		}
+		return admitted{write: seen.Write || seen.Locks}, nil
+	}
+	seen := b.store.gate.Verdict(text)
+	if seen.Refusal != nil {
+		return admitted{}, refusal(seen.Refusal)
+	}
+	if node != nil && (node.built != 1 || !contains(seen.Bound, node.arg)) {
+		return admitted{}, &ShapeError{Shape: "conditions that leave their parentheses", Table: stmt.Table, Hint: "write each condition as one whole, and leave WHERE to the builder"}
+	}
+	if v >= verbCreate && t != nil {
+		for _, u := range seen.Tables {
+			if u.Write && u.Table.Name != t.name {
+				return admitted{}, &ShapeError{Shape: "a write to another table than the model's", Table: u.Table.Name, Hint: "use its own model"}
+			}
+		}
+	}
+	if seen.Args != len(stmt.Vars) {
+		return admitted{}, &ShapeError{Shape: "more or fewer values than placeholders", Table: stmt.Table, Hint: "bind one for each ? outside quotes"}
+	}
+	for _, value := range stmt.Vars {
+		if _, named := value.(sql.NamedArg); named {
+			return admitted{}, &ShapeError{Shape: "a named argument that was not bound", Table: stmt.Table, Hint: "use @name in the text"}
+		}
+	}
+	if err := b.judgeValues(seen, stmt.Vars, v == verbCreate && t != nil); err != nil {
+		return admitted{}, err
+	}
+	if r := seen.Rewrite; r != nil {
+		vars := make([]any, len(r.Args))
+		for i, from := range r.Args {
+			if from == gate.TenantArg {
+				vars[i] = b.id
+			} else {
+				vars[i] = stmt.Vars[from]
+			}
+		}
+		stmt.SQL.Reset()
+		stmt.SQL.WriteString(r.Text)
+		stmt.Vars = vars
+	}
+	return admitted{write: seen.Write || seen.Locks}, nil
+}
+
+// judgeValues compares what the caller bound with the handle's scope. built says that the rows of an INSERT were judged before.
+func (b *binding) judgeValues(v *gate.Verdict, vars []any, built bool) error {
+	for i := range v.Tables {
+		if t := v.Tables[i].Table; t.Keyspace != "" && t.Keyspace != b.keyspace {
+			return &KeyspaceError{Table: t.Name, Keyspace: t.Keyspace, Handle: b.keyspace}
+		}
+	}
+	for _, i := range v.TenantArgs {
+		if vars[i] == b.id {
+			continue
+		}
+		if !names(vars[i], b.tenant.ID) {
+			return &MismatchError{Handle: b.tenant.ID, Other: asID(vars[i]), What: "a value of tenant_id"}
+		}
+	}
+	for _, name := range v.Names {
+		if name != string(b.tenant.ID) {
+			return &MismatchError{Handle: b.tenant.ID, Other: tenant.ID(name), What: "a value of tenant_id"}
+		}
+	}
+	if built {
+		return nil
+	}
+	return b.ownsAll(v, func(i int) any { return vars[i] })
+}
+
+// ownsAll refuses inserted rows whose shard key lives elsewhere.
+func (b *binding) ownsAll(v *gate.Verdict, arg func(int) any) error {
+	for _, s := range v.ShardValues {
+		var value any = s.Text
+		if s.Arg >= 0 {
+			value = arg(s.Arg)
+			if valuer, ok := value.(driver.Valuer); ok {
+				var err error
+				if value, err = valuer.Value(); err != nil {
+					return err
+				}
+			}
+		}
+		if err := b.owns(b.store.tables.byName[s.Table.Name], b.tenant, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names reports a value that is the tenant's id, or one whose driver value the wire will compare.
+func names(v any, id tenant.ID) bool {
+	switch x := plainKey(v).(type) {
+	case string:
+		return x == string(id)
+	case tenant.ID:
+		return x == id
+	case driver.Valuer:
+		return true
+	}
+	return false
+}
+
+func contains(list []int, n int) bool {
+	for _, x := range list {
+		if x == n {
+			return true
+		}
+	}
+	return false
+}
+
+// refusal gives a refusal of the gate the type that callers test for.
+func refusal(r *gate.Refusal) error {
+	switch r.Code {
+	case gate.Undeclared:
+		return &UndeclaredError{Table: r.Table}
+	case gate.Closed:
+		return &ClosedTableError{Table: r.Table, Reason: r.Reason + ": " + r.Hint}
+	case gate.Immutable:
+		return &ImmutableError{Table: r.Table, Column: r.Column}
+	case gate.Foreign:
+		return &MismatchError{What: r.Reason}
+	}
+	return &ShapeError{Shape: r.Reason, Table: r.Table, Hint: r.Hint}
+}
