@@ -152,7 +152,7 @@ func TestHooks_MayNotLeaveTheTenant(t *testing.T) {
 		"text": {"BeforeUpdate", func(tx *gorm.DB, _ *Squire) error {
 			tx.Statement.SQL.WriteString("UPDATE squires SET name = 'x'")
 			return nil
-		}, update, dal.ErrShape},
+		}, update, gorm.ErrMissingWhereClause},
 		"a relation": {"BeforeCreate", func(_ *gorm.DB, s *Squire) error {
 			s.Pages = []Squire{{Model: dal.Model{ID: 30}}}
 			return nil

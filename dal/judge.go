@@ -38,7 +38,9 @@ func (b *binding) tableOf(stmt *gorm.Statement, v verb) (*table, error) {
 		switch {
 		case t == nil && stmt.TableExpr == nil:
 			return nil, &UndeclaredError{Table: stmt.Table, Model: stmt.Schema.ModelType.String()}
-		case v < verbCreate && (stmt.TableExpr != nil || t.name != stmt.Table):
+		case t != nil && stmt.TableExpr == nil && stmt.Table != t.name:
+			return nil, &ShapeError{Shape: "a table other than the model's", Table: stmt.Table, Hint: "use the declared model: its name is read once"}
+		case v < verbCreate && stmt.TableExpr != nil:
 			return nil, nil
 		case t == nil || stmt.TableExpr != nil && !plainTable(stmt) || stmt.Table != t.name:
 			return nil, &ShapeError{Shape: "a write to another table than the model's", Table: stmt.Table, Hint: "use the declared model"}

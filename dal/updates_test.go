@@ -200,11 +200,18 @@ func TestWrites_Returning(t *testing.T) {
 			}
 			o.sent(t, "INSERT INTO `pets` *ON CONFLICT DO NOTHING RETURNING *")
 		})
-		for what, c := range map[string]clause.Column{"text": {Name: "(SELECT name FROM pets)", Raw: true}, "another table": {Name: "name), (SELECT 1"}} {
-			if err := o.as(o.a).Clauses(clause.Returning{Columns: []clause.Column{c}}).Delete(&Pet{}, 3).Error; err == nil {
-				t.Errorf("%s: it was sent", what)
-			}
-			o.sent(t)
+		before := o.dump(t, "b")
+		var names []Pet
+		if err := o.as(o.a).Clauses(clause.Returning{Columns: []clause.Column{{Name: "id, (SELECT name FROM pets) AS name", Raw: true}}}).Where("id = 3").Delete(&names).Error; err != nil {
+			t.Errorf("a sub-select: %v", err)
+		}
+		o.sent(t, "DELETE FROM `pets` WHERE *RETURNING id, (SELECT name FROM pets WHERE pets.tenant_id = ?) AS name")
+		if err := o.as(o.a).Clauses(clause.Returning{Columns: []clause.Column{{Name: "name), (SELECT 1", Raw: true}}}).Delete(&Pet{}, 3).Error; err == nil {
+			t.Error("open parentheses were sent")
+		}
+		o.sent(t)
+		if o.dump(t, "b") != before {
+			t.Error("b's rows changed")
 		}
 	})
 }
