@@ -62,7 +62,7 @@ func (d *Donations) Cancel() {
 // st returns a constant in the store's dialect.
 func (d *Donations) st(s statement) *wire.Statement { return s.in(d.dialect) }
 
-// text returns a text as the argument that compares byte by byte: bytes for MySQL's VARBINARY, text for SQLite's TEXT.
+// text returns a text as the argument that compares byte by byte: text for SQLite's TEXT, bytes for VARBINARY and BYTEA.
 func (d *Donations) text(s string) any {
 	if d.dialect == dal.SQLite {
 		return s

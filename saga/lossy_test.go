@@ -121,6 +121,10 @@ func (w *world) overLossy(ask func() (lose, after bool)) (*dal.Store, *atomic.Bo
 			inner, err := sqlite.NewConnector(dsn)
 			return &lossy{inner, ask, gate}, err
 		}
+		if e.Dialect == dal.Postgres { // as the role to which every tenant is open: this store has one pool for tenants and systems
+			inner, err := wire.Postgres{Network: e.Network, Address: e.Address, User: e.SystemUser, Password: e.SystemPassword, Database: e.Database}.Connector()
+			return &lossy{inner, ask, gate}, err
+		}
 		cfg := e.MySQLConfig()
 		cfg.ClientFoundRows, cfg.InterpolateParams = true, true
 		inner, err := mysql.NewConnector(cfg)

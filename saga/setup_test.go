@@ -3,6 +3,8 @@ package saga_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -15,6 +17,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 
 	"github.com/tenantdal/tenantdal/dal"
@@ -28,7 +32,7 @@ import (
 func TestMain(m *testing.M) {
 	_ = mysql.SetLogger(log.New(io.Discard, "", 0)) // it reports each connection that a test kills
 	code := m.Run()
-	if err := testutil.StopSharedMariaDB(); err != nil {
+	if err := errors.Join(testutil.StopSharedMariaDB(), testutil.StopSharedPostgres()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -165,7 +169,23 @@ func mariaCluster(t *testing.T, servers []*testutil.MariaDB) dal.Cluster {
 	return c
 }
 
-// onEach runs f on SQLite and on MariaDB.
+func onPostgres(t *testing.T, n int, tenants ...tenant.Tenant) *world {
+	t.Helper()
+	return open(t, dal.Config{Cluster: postgresCluster(t, testutil.SharedPostgres(t, n))}, tenants...)
+}
+
+func postgresCluster(t *testing.T, servers []*testutil.Postgres) dal.Cluster {
+	t.Helper()
+	shards := make([]dal.Endpoint, len(servers))
+	for i, s := range servers {
+		shards[i] = testutil.NewPostgresDatabase(t, s)
+	}
+	c := dal.PostgresCluster(shards...)
+	c.LoginSecret = "of the tests"
+	return c
+}
+
+// onEach runs f on SQLite, MariaDB and PostgreSQL.
 func onEach(t *testing.T, n int, f func(w *world), tenants ...tenant.Tenant) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -174,6 +194,10 @@ func onEach(t *testing.T, n int, f func(w *world), tenants ...tenant.Tenant) {
 	t.Run("mariadb", func(t *testing.T) {
 		t.Parallel()
 		f(onMariaDB(t, n, tenants...))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		f(onPostgres(t, n, tenants...))
 	})
 }
 
@@ -323,17 +347,45 @@ func (w *world) raw(p dal.Place, owner tenant.ID) *sql.DB {
 	e, err := w.cfg.Cluster.Endpoint(p, owner)
 	w.must(err)
 	var db *sql.DB
-	if e.Dialect == dal.SQLite {
+	switch e.Dialect {
+	case dal.SQLite:
 		path := (&url.URL{Scheme: "file", Opaque: url.PathEscape(filepath.ToSlash(e.Path)), RawQuery: "_pragma=busy_timeout(10000)&_txlock=immediate"}).String()
 		db, err = sql.Open("sqlite", path)
 		w.must(err)
-	} else {
+	case dal.Postgres:
+		op := w.cfg.Cluster.Server(p)
+		cfg, perr := pgx.ParseConfig("sslmode=disable port=5432 host=" + filepath.Dir(op.Address))
+		w.must(perr)
+		cfg.User, cfg.Password, cfg.Database = op.User, op.Password, e.Database
+		db = sql.OpenDB(questions{stdlib.GetConnector(*cfg)})
+	default:
 		connector, cerr := mysql.NewConnector(e.MySQLConfig())
 		w.must(cerr)
 		db = sql.OpenDB(connector)
 	}
 	w.Cleanup(func() { _ = db.Close() })
 	return db
+}
+
+// questions is a connector to PostgreSQL whose texts have ? for placeholders.
+type questions struct{ driver.Connector }
+
+func (q questions) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := q.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return asking{c.(*stdlib.Conn)}, nil
+}
+
+type asking struct{ *stdlib.Conn }
+
+func (a asking) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	return a.Conn.ExecContext(ctx, wire.Dollars(text), args)
+}
+
+func (a asking) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	return a.Conn.QueryContext(ctx, wire.Dollars(text), args)
 }
 
 // sourceOf and targetOf return a donation's places.

@@ -10,12 +10,15 @@ import (
 )
 
 // statement is one registered constant in the words of each dialect.
-type statement struct{ sqlite, mysql *wire.Statement }
+type statement struct{ sqlite, mysql, postgres *wire.Statement }
 
 // in returns the constant for the dialect.
 func (s statement) in(d dal.Dialect) *wire.Statement {
-	if d == dal.SQLite {
+	switch d {
+	case dal.SQLite:
 		return s.sqlite
+	case dal.Postgres:
+		return s.postgres
 	}
 	return s.mysql
 }
@@ -27,27 +30,38 @@ var (
 		"{now}", "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
 		"{by key}", "",
 		"{share}", "",
+		"{none}", "X''",
 	)
 	mysqlWords = strings.NewReplacer(
 		"{now}", "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)",
 		"{by key}", " FORCE INDEX (PRIMARY)",
 		"{share}", " LOCK IN SHARE MODE",
+		"{none}", "X''",
+	)
+	// Not now(), which stands still in a transaction.
+	postgresWords = strings.NewReplacer(
+		"{now}", "CAST(date_part('epoch', clock_timestamp()) * 1000000 AS BIGINT)",
+		"{by key}", "",
+		"{share}", " FOR SHARE",
+		"{none}", "''::bytea",
 	)
 )
 
 // forTenant registers a tenant's statement; tenantArgs are the positions of the arguments that are the tenant.
 func forTenant(name string, class wire.Class, text string, tenantArgs ...int) statement {
 	return statement{
-		sqlite: wire.Register("saga."+name+"/sqlite", sqliteWords.Replace(text), class, tenantArgs...),
-		mysql:  wire.Register("saga."+name+"/mysql", mysqlWords.Replace(text), class, tenantArgs...),
+		sqlite:   wire.Register("saga."+name+"/sqlite", sqliteWords.Replace(text), class, tenantArgs...),
+		mysql:    wire.Register("saga."+name+"/mysql", mysqlWords.Replace(text), class, tenantArgs...),
+		postgres: wire.Register("saga."+name+"/postgres", postgresWords.Replace(text), class, tenantArgs...),
 	}
 }
 
-// forSystem registers a statement of the relay or the reconciler, one text a dialect.
-func forSystem(name string, class wire.Class, sqlite, mysql string) statement {
+// forSystem registers a statement of the relay or the reconciler, one text for SQLite and PostgreSQL and one for MySQL.
+func forSystem(name string, class wire.Class, text, mysql string) statement {
 	return statement{
-		sqlite: wire.RegisterSystem("saga."+name+"/sqlite", sqliteWords.Replace(sqlite), class),
-		mysql:  wire.RegisterSystem("saga."+name+"/mysql", mysqlWords.Replace(mysql), class),
+		sqlite:   wire.RegisterSystem("saga."+name+"/sqlite", sqliteWords.Replace(text), class),
+		mysql:    wire.RegisterSystem("saga."+name+"/mysql", mysqlWords.Replace(mysql), class),
+		postgres: wire.RegisterSystem("saga."+name+"/postgres", postgresWords.Replace(text), class),
 	}
 }
 
@@ -85,7 +99,7 @@ var (
 	insertJournal = forTenant("start.journal", wire.Rows,
 		"INSERT INTO saga_out (tenant_id, saga_id, state, player_id, request_key, guild_id, item_id, qty, body_hash, epoch, attempts, due_at, void_at,"+
 			" lease_owner, lease_until, fence, reason, created_at, ended_at)"+
-			" VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, {now} + ?, {now} + ?, X'', 0, 0, '', {now}, 0)", 0)
+			" VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, {now} + ?, {now} + ?, {none}, 0, 0, '', {now}, 0)", 0)
 	// By the primary key of saga_out.
 	readJournal = forTenant("journal", wire.Rows,
 		"SELECT state, body_hash, reason FROM saga_out WHERE tenant_id = ? AND saga_id = ?", 0)
@@ -144,10 +158,10 @@ var (
 // The relay's poll and claim.
 var (
 	// k_due: one descent for each tenant with open donations, and none for the others. MySQL's loose scan needs state in the grouping (MariaDB 10.11:
-	// 53 rows read of a backlog of 10,000; without it, or by the walk that serves SQLite, all of them).
-	dueTenants = forSystem("poll.tenants", wire.Poll, sqliteTenants(true),
+	// 53 rows read of a backlog of 10,000; without it, or by the walk that serves the others, all of them).
+	dueTenants = forSystem("poll.tenants", wire.Poll, walkTenants(true),
 		"SELECT state, tenant_id FROM saga_out FORCE INDEX FOR GROUP BY (k_due) WHERE state IN (1, 2) GROUP BY state, tenant_id HAVING MIN(due_at) <= {now}")
-	openTenants = forSystem("open.tenants", wire.Poll, sqliteTenants(false),
+	openTenants = forSystem("open.tenants", wire.Poll, walkTenants(false),
 		"SELECT state, tenant_id FROM saga_out FORCE INDEX FOR GROUP BY (k_due) WHERE state IN (1, 2) GROUP BY state, tenant_id")
 	// k_due, covering.
 	dueIDs = forTenant("poll.due", wire.Poll,
@@ -170,7 +184,7 @@ var (
 )
 
 // sqliteTenants lists (state, tenant_id) with open donations by walking k_due from tenant to tenant, since SQLite has no loose index scan of its own.
-func sqliteTenants(due bool) string {
+func walkTenants(due bool) string {
 	walk := func(name, state string) string {
 		return name + "(tenant_id) AS (SELECT MIN(tenant_id) FROM saga_out WHERE state = " + state +
 			" UNION ALL SELECT (SELECT MIN(o.tenant_id) FROM saga_out o WHERE o.state = " + state + " AND o.tenant_id > " + name + ".tenant_id)" +
@@ -232,13 +246,13 @@ const (
 // The rows of the two sums: what (1 balance, 2 minted, 3 burned, 4 open or applied, 5 ended lately), tenant, item, guild or player, saga id, body hash,
 // and the quantity in two halves, since sums pass 2^63-1.
 const (
-	sumSourcesText = "SELECT 1, tenant_id, item_id, X'', X'', X'', SUM(qty >> 32), SUM(qty & 4294967295) FROM bag GROUP BY tenant_id, item_id" +
-		" UNION ALL SELECT 1 + kind, tenant_id, item_id, X'', X'', X'', SUM(qty >> 32), SUM(qty & 4294967295) FROM ledger" +
+	sumSourcesText = "SELECT 1, tenant_id, item_id, {none}, {none}, {none}, SUM(qty >> 32), SUM(qty & 4294967295) FROM bag GROUP BY tenant_id, item_id" +
+		" UNION ALL SELECT 1 + kind, tenant_id, item_id, {none}, {none}, {none}, SUM(qty >> 32), SUM(qty & 4294967295) FROM ledger" +
 		" WHERE side = 1 AND kind IN (1, 2) GROUP BY kind, tenant_id, item_id" +
 		" UNION ALL SELECT 4, tenant_id, item_id, guild_id, saga_id, body_hash, qty >> 32, qty & 4294967295 FROM saga_out WHERE state IN (1, 2, 3)" +
 		" UNION ALL SELECT 5, tenant_id, item_id, guild_id, saga_id, body_hash, qty >> 32, qty & 4294967295 FROM saga_out WHERE state IN (4, 5) AND ended_at >= ?"
-	sumTargetsText = "SELECT 1, tenant_id, item_id, X'', X'', X'', SUM(qty >> 32), SUM(qty & 4294967295) FROM warehouse GROUP BY tenant_id, item_id" +
-		" UNION ALL SELECT 1 + kind, tenant_id, item_id, X'', X'', X'', SUM(qty >> 32), SUM(qty & 4294967295) FROM ledger" +
+	sumTargetsText = "SELECT 1, tenant_id, item_id, {none}, {none}, {none}, SUM(qty >> 32), SUM(qty & 4294967295) FROM warehouse GROUP BY tenant_id, item_id" +
+		" UNION ALL SELECT 1 + kind, tenant_id, item_id, {none}, {none}, {none}, SUM(qty >> 32), SUM(qty & 4294967295) FROM ledger" +
 		" WHERE side = 2 AND kind IN (1, 2) GROUP BY kind, tenant_id, item_id" +
 		" UNION ALL SELECT 4, tenant_id, item_id, player_id, saga_id, body_hash, qty >> 32, qty & 4294967295 FROM saga_in WHERE outcome = 1 AND decided_at >= ?"
 )

@@ -46,7 +46,8 @@ type Postgres struct {
 // when the server answers. Under root the folders above dir must let other users pass. ctx bounds the start, not the life of the server: end that with
 // [Postgres.Stop].
 //
-// Each commit is flushed to disk, as in production; the time zone is UTC, the encoding UTF-8 with byte order, the limit 200 connections.
+// What was committed survives a kill of the server, not of the machine, since nothing is flushed to disk: dropping a database would flush every other. The
+// time zone is UTC, the encoding UTF-8 with byte order, the limit 200 connections.
 //
 // Errors: [*NotInstalledError], [*SocketPathError], [*StartError] with the end of the server's log; [errors.ErrUnsupported] where the operating system is
 // no unix. After an error nothing runs that this call started.
@@ -138,6 +139,8 @@ func (p *Postgres) serverArgs() []string {
 		"listen_addresses=", "unix_socket_directories=" + filepath.Dir(p.socket), "port=5432", "unix_socket_permissions=0777",
 		"max_connections=200", "shared_buffers=32MB", "dynamic_shared_memory_type=mmap", "timezone=UTC", "log_timezone=UTC",
 		"log_min_messages=fatal", "log_min_error_statement=panic", "max_wal_size=256MB",
+		// What was committed is with the operating system when the server is killed; only the end of the machine could lose it.
+		"fsync=off", "full_page_writes=off",
 	} {
 		args = append(args, "-c", set)
 	}

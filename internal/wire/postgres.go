@@ -80,15 +80,25 @@ func utc(_ context.Context, conn *pgx.Conn) error {
 // OpenPostgres opens a pool over one database of a PostgreSQL server: times are UTC, transactions READ COMMITTED, strings standard. Every text is sent
 // by the extended protocol, in which a text is one statement. Registered constants, which are written with ?, leave with $1, $2, ...
 func OpenPostgres(p Postgres, opts Options) (*Pool, error) {
-	cfg, err := p.config()
+	inner, err := p.connector()
 	if err != nil {
 		return nil, &ConnectError{Shard: opts.Shard, Err: err}
 	}
-	inner := &pgConnector{Connector: stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(utc)), floor: p.Floor}
 	opts.Poisons = PoisonsPostgres
 	pool := NewPool(inner, opts)
 	pool.postgres = inner
 	return pool, nil
+}
+
+// Connector returns what is below the pool of [OpenPostgres], for tests that put something between the two.
+func (p Postgres) Connector() (driver.Connector, error) { return p.connector() }
+
+func (p Postgres) connector() (*pgConnector, error) {
+	cfg, err := p.config()
+	if err != nil {
+		return nil, err
+	}
+	return &pgConnector{Connector: stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(utc)), floor: p.Floor}, nil
 }
 
 // PoisonsPostgres reports errors after which a PostgreSQL transaction must not commit, whatever a savepoint rolled back: lost locks, cancelled

@@ -3,8 +3,8 @@
 -- +goose Up
 CREATE TABLE IF NOT EXISTS warehouse (
 	tenant_id VARCHAR(63) COLLATE "C" NOT NULL,
-	guild_id TEXT COLLATE "C" NOT NULL,
-	item_id TEXT COLLATE "C" NOT NULL,
+	guild_id BYTEA NOT NULL,
+	item_id BYTEA NOT NULL,
 	qty BIGINT NOT NULL CHECK (qty >= 0),
 	PRIMARY KEY (tenant_id, guild_id, item_id)
 );

@@ -4,11 +4,11 @@
 -- +goose Up
 CREATE TABLE IF NOT EXISTS ledger (
 	tenant_id VARCHAR(63) COLLATE "C" NOT NULL,
-	mint_id TEXT COLLATE "C" NOT NULL,
+	mint_id BYTEA NOT NULL,
 	side SMALLINT NOT NULL CHECK (side IN (1, 2)),
-	owner_id TEXT COLLATE "C" NOT NULL,
+	owner_id BYTEA NOT NULL,
 	kind SMALLINT NOT NULL CHECK (kind IN (1, 2, 3)),
-	item_id TEXT COLLATE "C" NOT NULL,
+	item_id BYTEA NOT NULL,
 	qty BIGINT NOT NULL CHECK (qty >= 0),
 	created_at BIGINT NOT NULL,
 	PRIMARY KEY (tenant_id, mint_id, side, owner_id)
