@@ -36,8 +36,12 @@ func lockFile(path string) (*dirLock, error) {
 	return nil, &fs.PathError{Op: "flock", Path: path, Err: err}
 }
 
-// release gives the lock back. Closing the file is what does it; the file stays, since another process may wait on it.
-func (l *dirLock) release() { _ = l.file.Close() }
+// release gives the lock back. Closing the file would do it too, but not while a child that is just being started has a copy of it. The file stays, since
+// another process may wait on it.
+func (l *dirLock) release() {
+	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
+	_ = l.file.Close()
+}
 
 // detach gives the command a session of its own: neither an interrupt key nor a closing terminal, which are meant for this
 // process, reaches it.
