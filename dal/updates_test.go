@@ -202,10 +202,10 @@ func TestWrites_Returning(t *testing.T) {
 		})
 		before := o.dump(t, "b")
 		var names []Pet
-		if err := o.as(o.a).Clauses(clause.Returning{Columns: []clause.Column{{Name: "id, (SELECT name FROM pets) AS name", Raw: true}}}).Where("id = 3").Delete(&names).Error; err != nil {
+		if err := o.as(o.a).Clauses(clause.Returning{Columns: []clause.Column{{Name: "id, (SELECT MIN(name) FROM pets) AS name", Raw: true}}}).Where("id = 3").Delete(&names).Error; err != nil {
 			t.Errorf("a sub-select: %v", err)
 		}
-		o.sent(t, "DELETE FROM `pets` WHERE *RETURNING id, (SELECT name FROM pets WHERE pets.tenant_id = ?) AS name")
+		o.sent(t, "DELETE FROM `pets` WHERE *RETURNING id, (SELECT MIN(name) FROM pets WHERE pets.tenant_id = ?) AS name")
 		if err := o.as(o.a).Clauses(clause.Returning{Columns: []clause.Column{{Name: "name), (SELECT 1", Raw: true}}}).Delete(&Pet{}, 3).Error; err == nil {
 			t.Error("open parentheses were sent")
 		}
