@@ -92,6 +92,7 @@ type source struct {
 	// A leaf: a table or a derived table.
 	table   *ident
 	alias   ident // empty name for none
+	plain   bool  // nothing but table and alias: no partition, no hint
 	derived *query
 
 	group *source // joins in parentheses

@@ -29,12 +29,14 @@ type env struct {
 type ref struct {
 	table *Table // nil for derived tables and common table expressions
 	name  ident  // by which its columns are qualified; empty for an unnamed derived table
+	src   *source
 }
 
 // scope is what one FROM names.
 type scope struct {
 	refs  []*ref
 	bySrc map[*source]*ref
+	fixed bool // its tables are locked or written, so none of them may be replaced by a derived table
 }
 
 func (j *judge) run(st *statement) (r *Refusal) {
@@ -144,15 +146,15 @@ func (j *judge) query(q *query, e *env) {
 		if a.query != nil {
 			j.query(a.query, e)
 		} else {
-			j.core(a.core, e)
+			j.core(a.core, e, q.locks)
 		}
 	}
 	j.exprs(q.exprs, e)
 	j.v.Locks = j.v.Locks || q.locks
 }
 
-func (j *judge) core(c *core, e *env) *scope {
-	sc := j.open(c.from, e, false)
+func (j *judge) core(c *core, e *env, locks bool) *scope {
+	sc := j.open(c.from, e, locks)
 	for _, it := range c.items {
 		if it.expr != nil {
 			j.expr(it.expr, e)
@@ -200,25 +202,25 @@ func (j *judge) predicates(pending []*ref) string {
 }
 
 // open looks up what a FROM names, and judges derived tables.
-func (j *judge) open(src *source, e *env, write bool) *scope {
-	sc := &scope{bySrc: map[*source]*ref{}}
+func (j *judge) open(src *source, e *env, fixed bool) *scope {
+	sc := &scope{bySrc: map[*source]*ref{}, fixed: fixed}
 	if src != nil {
-		j.leaves(sc, src, e, write)
+		j.leaves(sc, src, e)
 	}
 	return sc
 }
 
-func (j *judge) leaves(sc *scope, src *source, e *env, write bool) {
+func (j *judge) leaves(sc *scope, src *source, e *env) {
 	switch {
 	case src.group != nil:
-		j.leaves(sc, src.group, e, write)
+		j.leaves(sc, src.group, e)
 		return
 	case src.left != nil:
-		j.leaves(sc, src.left, e, write)
-		j.leaves(sc, src.right, e, write)
+		j.leaves(sc, src.left, e)
+		j.leaves(sc, src.right, e)
 		return
 	}
-	r := &ref{name: src.alias}
+	r := &ref{name: src.alias, src: src}
 	switch {
 	case src.derived != nil:
 		j.query(src.derived, e)
@@ -299,27 +301,40 @@ func (j *judge) bind(sc *scope, src *source, conds []*expr) []*ref {
 	switch src.kind {
 	case joinLeft:
 		pending := j.bind(sc, src.left, conds)
-		j.restrictJoin(src, j.bind(sc, src.right, both))
+		j.restrictJoin(sc, src, j.bind(sc, src.right, both))
 		return pending
 	case joinRight:
-		j.restrictJoin(src, j.bind(sc, src.left, both))
+		j.restrictJoin(sc, src, j.bind(sc, src.left, both))
 		return j.bind(sc, src.right, conds)
 	case joinFull:
-		if len(j.bind(sc, src.left, conds))+len(j.bind(sc, src.right, conds)) > 0 {
-			panic(refuse("a FULL JOIN of tenant tables", "join sub-selects: FULL JOIN (SELECT ... WHERE tenant_id = @tenant) x"))
-		}
+		j.derive(sc, append(j.bind(sc, src.left, conds), j.bind(sc, src.right, conds)...))
 		return nil
 	}
 	return append(j.bind(sc, src.left, both), j.bind(sc, src.right, both)...)
 }
 
-func (j *judge) restrictJoin(src *source, pending []*ref) {
+func (j *judge) restrictJoin(sc *scope, src *source, pending []*ref) {
 	switch {
 	case len(pending) == 0:
 	case src.on == nil:
-		panic(refuse("an outer join without ON", "write ON with the columns in place of USING or NATURAL"))
+		j.derive(sc, pending)
 	default:
 		j.wrap(src.on, pending)
+	}
+}
+
+// derive puts (SELECT * FROM t WHERE t.tenant_id = ?) t in the place of t where no condition can be added: outer joins with USING, NATURAL or FULL.
+func (j *judge) derive(sc *scope, pending []*ref) {
+	for _, r := range pending {
+		if sc.fixed || !r.src.plain {
+			panic(refuse("an outer join without ON, or a FULL JOIN, of a table that is locked, written or hinted", "write ON with the columns, or join sub-selects: (SELECT ... WHERE tenant_id = @tenant) x"))
+		}
+		t := *r.src.table
+		after := " WHERE " + j.predicate(t) + ")"
+		if r.src.alias.name == "" {
+			after += " " + j.source(t)
+		}
+		j.edits = append(j.edits, edit{t.start, t.start, "(SELECT * FROM "}, edit{t.end, t.end, after})
 	}
 }
 

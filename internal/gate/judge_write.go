@@ -8,7 +8,7 @@ import (
 // change judges UPDATE and DELETE.
 func (j *judge) change(st *statement, e *env) {
 	j.v.Write = true
-	sc := j.open(st.source, e, false)
+	sc := j.open(st.source, e, true)
 	for _, r := range j.written(st, sc) {
 		j.use(r.name, true)
 	}
@@ -216,7 +216,7 @@ func (j *judge) insertQuery(q *query, t *Table, owner, key int, add bool, e *env
 		if add {
 			j.edits = append(j.edits, edit{a.core.itemsEnd, a.core.itemsEnd, ", \x00"})
 		}
-		sc := j.core(a.core, e)
+		sc := j.core(a.core, e, q.locks)
 		star := slices.ContainsFunc(a.core.items, func(i item) bool { return i.star })
 		if star && (owner >= 0 || key >= 0) && !j.bare(t) {
 			panic(refuse("INSERT ... SELECT *", "name the columns"))

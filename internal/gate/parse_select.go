@@ -299,15 +299,18 @@ func (p *parser) factor() *source {
 	if p.tok().isOp("(") {
 		p.fail("a function in the place of a table", "declare a table")
 	}
-	s := &source{table: &n}
+	s := &source{table: &n, plain: true}
 	if p.d == MySQL && p.accept("PARTITION") {
 		p.names()
+		s.plain = false
 	}
 	s.alias = p.alias()
 	if p.tok().isOp("(") {
 		p.fail("new names for a table's columns", "leave them out")
 	}
+	at := p.i
 	p.hints()
+	s.plain = s.plain && p.i == at
 	return s
 }
 
