@@ -26,6 +26,7 @@ import (
 	"github.com/tenantdal/tenantdal/quota"
 	"github.com/tenantdal/tenantdal/shardrouter"
 	"github.com/tenantdal/tenantdal/tenant"
+	"github.com/tenantdal/tenantdal/testutil"
 )
 
 // estate is a store over n tenants with a database of their own each, t0 to tn-1, on a driver that answers every query with the rows 1, 2 and 3.
@@ -539,6 +540,44 @@ func TestOwnPlaces_SQLiteFilesKeepTheirRows(t *testing.T) {
 		if err := errors.Join(err, raw.Close()); err != nil || mine != 3 || others != 0 {
 			t.Errorf("%s: %d of its rows, %d of others, %v", name, mine, others, err)
 		}
+	}
+}
+
+// A place that was up to date can be opened while the control database is away; one that nobody knows cannot.
+func TestOwnPlaces_ControlDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	servers := testutil.NewMariaDBCluster(t, 2)
+	var ends []dal.Endpoint
+	for _, m := range servers {
+		c := testutil.NewDatabase(t, m)
+		ends = append(ends, dal.Endpoint{Network: c.Net, Address: c.Addr, User: c.User, Password: c.Passwd, Database: c.DBName})
+	}
+	tenants, _ := landed(t, 3)
+	reg, err := tenant.NewStatic(tenants...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := dal.Config{Cluster: dal.MySQLCluster(ends...), Registry: reg, Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}, MaxOwnPlaces: 1}
+	cfg.Cluster.LoginSecret, cfg.Cluster.Dedicated = "a secret of the tests", &ends[1]
+	up(t, cfg)
+	store, err := dal.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close(context.Background()) }()
+	if err := servers[0].Kill(); err != nil { // the control database and s1; the tenants' own are on the other server
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, tn := range tenants {
+			h := store.On(tenant.NewContext(t.Context(), tn.ID), dal.Key("player", "p"))
+			if err := h.Create(&Hero{PlayerID: "p"}).Error; err != nil {
+				t.Errorf("%s: %v", tn.ID, err)
+			}
+		}
+	}
+	if st := store.OwnPlaces(); st.Opened != 6 || st.Failed != 0 {
+		t.Errorf("%+v", st)
 	}
 }
 
