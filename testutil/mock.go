@@ -54,9 +54,10 @@ type MockConfig struct {
 //
 // It fails the test when
 //
-//   - a statement is about to reach a mock that is not bound to the tenant of its context: the statement is refused with an [*UnscopedError];
+//   - a statement is about to reach a mock whose scope is not that of its context: the statement is refused with an [*UnscopedError];
 //   - an expectation is not met when the test is over. Then the store is closed as well.
 //
+// A statement that is not bound to its tenant never gets that far: the store refuses it as in production, with a [*dal.ShapeError] or [dal.ErrRefused].
 // Statements under [tenant.System] are let through and listed in the test's log.
 //
 // Expectations are registered before the code under test runs; MatchExpectationsInOrder and all else is sqlmock's. Beside the text:
@@ -126,7 +127,7 @@ func (m *MockStore) open(cfg MockConfig) error {
 	if err != nil {
 		return err
 	}
-	m.log.report, m.log.check = m.tb.Errorf, scopeCheck{global: globalTables(cfg.Config.Tables)}
+	m.log.report = m.tb.Errorf
 	cfg.Config.Registry = registry
 	store, err := dal.OpenFixed(dal.WithObserver(cfg.Config, &m.log), dal.Fixed{
 		Topology: topology,
@@ -305,17 +306,6 @@ func dedicated(tenants []tenant.Tenant) map[string][]shardrouter.ShardID {
 		}
 	}
 	return all
-}
-
-// globalTables returns the names of the declared tables that every tenant may read.
-func globalTables(tables []dal.Table) map[string]bool {
-	names := map[string]bool{}
-	for _, t := range tables {
-		if t.Class == dal.GlobalClass {
-			names[t.TableName()] = true
-		}
-	}
-	return names
 }
 
 // anyTenant knows every well-formed tenant, as an active one of the shared tables with the service's default limits.

@@ -39,7 +39,6 @@ func (e *UnscopedError) Error() string {
 // mockLog sees every statement on its way to a mock: it notes it, or refuses it and fails the test. It is safe for concurrent use.
 type mockLog struct {
 	report func(format string, args ...any) // fails the test
-	check  scopeCheck
 
 	mu   sync.Mutex // guards sent
 	sent []MockStatement
@@ -84,7 +83,7 @@ func (l *mockLog) judge(ctx context.Context, e wire.Event, s *MockStatement) str
 	s.Tenant = id
 	switch e.Kind {
 	case wire.Scoped:
-		return l.check.fault(e.Text, e.Args, id)
+		return "" // the gate has read it, with its values
 	case wire.Library:
 		return libraryFault(ctx, e, id)
 	case wire.Control: // BEGIN has no text: this is a savepoint of gorm's nested transactions
