@@ -250,7 +250,7 @@ func (e *PlacesBusyError) Is(target error) bool { return target == ErrPlacesBusy
 func IsRetryable(err error) bool { return wire.IsDeadlock(err) }
 
 // IsDuplicateKey reports a broken primary or unique key.
-func IsDuplicateKey(err error) bool { return wire.IsDuplicateKey(err) }
+func IsDuplicateKey(err error) bool { return wire.IsDuplicateKey(err) || errors.Is(err, ErrConflict) }
 
 // IsConnection reports a database that could not be reached, or a connection that broke: it may work again later. Whether a statement that was under way
 // took effect is not known; see [SafeToRetry].
@@ -323,3 +323,24 @@ func (e *TargetError) Error() string {
 
 // Is reports that every TargetError is an [ErrTarget].
 func (e *TargetError) Is(target error) bool { return target == ErrTarget }
+
+// ErrConflict reports an upsert on MySQL that met a row it may not touch, by a unique key without tenant_id: nothing was written. It is a duplicate key to
+// [IsDuplicateKey]. Possibly wrapped; see [ConflictError].
+var ErrConflict = errors.New("dal: a unique key is taken")
+
+// ConflictError names the table. It is [ErrConflict].
+type ConflictError struct {
+	Table string
+	Err   error // the server's
+}
+
+// Error names the table and nothing of the row.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("dal: table %q: a unique key of the row is taken", e.Table)
+}
+
+// Is reports that every ConflictError is an [ErrConflict].
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// Unwrap returns the server's error.
+func (e *ConflictError) Unwrap() error { return e.Err }

@@ -85,6 +85,9 @@ func registerScope(db *gorm.DB) error {
 			return err
 		}
 	}
+	if err := cb.Create().After("gorm:create").Before("gorm:save_after_associations").Register("tenantdal:conflict", nameConflict); err != nil {
+		return err
+	}
 	// gorm begins a write's own transaction in one callback and ends it in another, with nothing that ends it when a hook between them panics.
 	for _, p := range []struct {
 		of    processor

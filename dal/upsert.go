@@ -3,10 +3,13 @@ package dal
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
+
+	"github.com/tenantdal/tenantdal/internal/wire"
 )
 
 const (
@@ -105,7 +108,8 @@ func (t *table) immutable(column string) bool {
 // into it by now.
 //
 // SQLite and PostgreSQL: the conflict target holds tenant_id, and DO UPDATE has the owner among its conditions. MySQL takes any unique key for the
-// target, so each assignment keeps the old value when the row is another tenant's; to do nothing, it assigns a column to itself.
+// target, so each assignment keeps the old value when the row is another tenant's. There, the first assigns the key to itself, or NULL when the row is
+// another tenant's, which no key column takes: the statement fails, and the caller hears of the conflict.
 func (b *binding) guardConflict(stmt *gorm.Statement, t *table) error {
 	c, ok := conflictOf(stmt)
 	if !ok {
@@ -117,19 +121,8 @@ func (b *binding) guardConflict(stmt *gorm.Statement, t *table) error {
 		c.DoNothing = len(c.DoUpdates) == 0
 	}
 	if b.db.dialect == MySQL {
-		if t.tenant != nil {
-			for i, a := range c.DoUpdates {
-				c.DoUpdates[i].Value = guardedValue{column: a.Column.Name, value: a.Value}
-			}
-		}
-		c.Columns = nil
-		if c.DoNothing {
-			kept := clause.Column{Name: t.schema.DBNames[0]}
-			if fields := t.identity(); len(fields) > 0 {
-				kept.Name = fields[0].DBName
-			}
-			c.DoNothing, c.DoUpdates = false, clause.Set{{Column: kept, Value: kept}}
-		}
+		c.DoUpdates = t.guardUpdates(c.DoUpdates)
+		c.DoNothing, c.Columns = false, nil
 		put(stmt, c)
 		return nil
 	}
@@ -153,6 +146,42 @@ func (b *binding) guardConflict(stmt *gorm.Statement, t *table) error {
 	}
 	put(stmt, c)
 	return nil
+}
+
+// guardUpdates guards each assignment of MySQL's ON DUPLICATE KEY UPDATE, which needs one at least.
+func (t *table) guardUpdates(updates clause.Set) clause.Set {
+	key := clause.Column{Name: t.schema.DBNames[0]}
+	if fields := t.identity(); len(fields) > 0 {
+		key.Name = fields[0].DBName
+	}
+	if t.tenant == nil {
+		if len(updates) == 0 {
+			return clause.Set{{Column: key, Value: key}}
+		}
+		return updates
+	}
+	guarded := clause.Set{{Column: key, Value: guardedValue{value: key, other: clause.Expr{SQL: "NULL"}}}}
+	for _, a := range updates {
+		own := clause.Column{Table: clause.CurrentTable, Name: a.Column.Name}
+		guarded = append(guarded, clause.Assignment{Column: a.Column, Value: guardedValue{value: a.Value, other: own}})
+	}
+	return guarded
+}
+
+// nameConflict says in the words of a duplicate key what MySQL says of a NULL that guardUpdates assigned.
+func nameConflict(db *gorm.DB) {
+	if db.Error == nil || wire.Code(db.Error) != 1048 {
+		return
+	}
+	b, err := bindingOf(db)
+	if _, ok := conflictOf(db.Statement); err != nil || !ok || db.Statement.Schema == nil {
+		return
+	}
+	t := b.store.tables.byType[db.Statement.Schema.ModelType]
+	if t == nil || len(t.identity()) == 0 || !strings.Contains(db.Error.Error(), "'"+t.identity()[0].DBName+"'") {
+		return
+	}
+	db.Error = &ConflictError{Table: t.name, Err: db.Error}
 }
 
 // parenthesized prints conditions of the caller's in parentheses.
@@ -179,12 +208,12 @@ func (w sameOwnerWhere) Build(b clause.Builder) {
 	}
 }
 
-// guardedValue is what MySQL's ON DUPLICATE KEY UPDATE assigns: the value where the row is the tenant's, else what the row holds.
+// guardedValue is what MySQL's ON DUPLICATE KEY UPDATE assigns: the value where the row is the tenant's, else another, mostly what the row holds.
 //
 //	IF(`items`.`tenant_id` = VALUES(`tenant_id`), <value>, `items`.`qty`)
 type guardedValue struct {
-	column string
-	value  any
+	value any
+	other any // what it is when the row is another tenant's
 }
 
 // Build writes the value.
@@ -205,6 +234,6 @@ func (g guardedValue) Build(b clause.Builder) {
 		b.AddVar(b, g.value)
 	}
 	_, _ = b.WriteString(", ")
-	b.WriteQuoted(clause.Column{Table: clause.CurrentTable, Name: g.column})
+	b.AddVar(b, g.other)
 	_ = b.WriteByte(')')
 }
