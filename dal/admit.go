@@ -17,6 +17,9 @@ func newGate(d Dialect, ts *tables) (*gate.Gate, error) {
 	var declared []gate.Table
 	for _, t := range ts.byName {
 		g := gate.Table{Name: t.name, Keyspace: t.Keyspace, ShardKey: t.ShardKey, Class: gate.Tenant}
+		if fields := t.identity(); len(fields) > 0 {
+			g.Key = fields[0].DBName
+		}
 		switch t.Class {
 		case GlobalClass:
 			g.Class = gate.Global

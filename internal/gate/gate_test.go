@@ -15,7 +15,7 @@ var all = map[rune]gate.Dialect{'m': gate.MySQL, 's': gate.SQLite, 'p': gate.Pos
 
 // declared are the tables of these tests.
 var declared = []gate.Table{
-	{Name: "items", Class: gate.Tenant},
+	{Name: "items", Class: gate.Tenant, Key: "id"},
 	{Name: "players", Class: gate.Tenant},
 	{Name: "bags", Class: gate.Tenant, ShardKey: "player_id"},
 	{Name: "catalog", Class: gate.Global},

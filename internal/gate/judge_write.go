@@ -297,7 +297,8 @@ func (j *judge) isSelf(a assignment, target *ref) bool {
 	return v.kind == exprColumn && strings.EqualFold(v.column.name, a.column.name) && (v.qualifier.name == "" || j.s.same(v.qualifier, target.name))
 }
 
-// isGuarded reports column = IF(target.tenant_id = VALUES(tenant_id), ..., target.column).
+// isGuarded reports column = IF(target.tenant_id = VALUES(tenant_id), ..., target.column), and key = IF(target.tenant_id = VALUES(tenant_id), key, NULL),
+// which fails where the row is another tenant's.
 func (j *judge) isGuarded(a assignment, target *ref) bool {
 	v := a.value
 	if v.kind != exprCall || v.call != "IF" || len(v.list) != 3 || v.list[0].kind != exprEq {
@@ -306,7 +307,14 @@ func (j *judge) isGuarded(a assignment, target *ref) bool {
 	column, values := v.list[0].list[0], v.list[0].list[1]
 	return j.isOwn(column, target) && values.kind == exprCall && values.call == "VALUES" && len(values.list) == 1 &&
 		values.list[0].kind == exprColumn && j.s.isTenantColumn(values.list[0].column.name) &&
-		j.isSelf(assignment{column: a.column, value: v.list[2]}, target)
+		(j.isSelf(assignment{column: a.column, value: v.list[2]}, target) || j.isFailing(a, v, target))
+}
+
+// isFailing reports an assignment of the key to itself or else NULL.
+func (j *judge) isFailing(a assignment, v *expr, target *ref) bool {
+	none := v.list[2]
+	return target.table.Key != "" && strings.EqualFold(target.table.Key, a.column.name) && j.isSelf(assignment{column: a.column, value: v.list[1]}, target) &&
+		none.kind == exprOther && len(none.list) == 0 && strings.EqualFold(j.text[none.start:none.end], "NULL")
 }
 
 // isOwn reports the target's tenant column.

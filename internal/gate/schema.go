@@ -23,6 +23,7 @@ type Table struct {
 	Class    Class
 	Keyspace string // of a Tenant table; the gate does not look at it
 	ShardKey string // the column whose value says where a row lives; empty for a table without one
+	Key      string // the first column of the primary key beside the tenant's, which is never NULL; may be empty
 }
 
 // Schema is the set of declared tables in one dialect. It is immutable and safe for concurrent use.
