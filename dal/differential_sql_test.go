@@ -328,8 +328,8 @@ func (s *sqlText) from(first relation, depth int) []relation {
 		if s.my && join == "CROSS JOIN" && chance(s.p, 2) {
 			join = "STRAIGHT_JOIN"
 		}
-		if join == "," && len(scope) > 1 || s.my && join == "," {
-			join = "JOIN" // on MySQL a comma binds weaker than JOIN: names before it cannot be used after ON
+		if join == "," && len(scope) > 1 {
+			join = "JOIN"
 		}
 		for _, o := range scope {
 			if o.base != "" && o.base == r.base {
@@ -345,6 +345,9 @@ func (s *sqlText) from(first relation, depth int) []relation {
 			s.w(", ")
 			r.print()
 			scope = append(scope, r)
+			if s.my {
+				break // a comma binds weaker than JOIN there: names before it cannot be used after ON
+			}
 			continue
 		}
 		s.shape(join)
@@ -630,6 +633,9 @@ func (g generator) sqlRead() op {
 		case "DB().Query":
 			return viaPool(w, text, args)
 		case "Connection":
+			if _, tx := w.fresh().Statement.ConnPool.(gorm.TxCommitter); tx {
+				break // gorm takes a connection beside the transaction
+			}
 			var out outcome
 			err := w.fresh().Connection(func(tx *gorm.DB) error {
 				out = rowsOf(tx.Raw(text, args...).Rows())

@@ -137,38 +137,23 @@ func fillWith(seed func(tenant.ID) uint64, ids ...tenant.ID) []string {
 		"INSERT INTO prices (id, name, cost) VALUES "+strings.Join(prices, ","))
 }
 
-// What a table is compared by. A time of deletion differs from run to run.
-var dumps = []string{
-	"SELECT 'actor', tenant_id, id, player_id, name, gold, level, deleted_at IS NULL FROM actors WHERE tenant_id %s ? ORDER BY tenant_id, id",
-	"SELECT 'tool', tenant_id, id, player_id, actor_id, name, qty, kind FROM tools WHERE tenant_id %s ? ORDER BY tenant_id, id",
-	"SELECT 'memo', tenant_id, no, note, amount FROM jottings WHERE tenant_id %s ? ORDER BY tenant_id, no",
-	"SELECT 'guild', tenant_id, id, guild_id FROM guilds WHERE tenant_id %s ? ORDER BY tenant_id, id",
-	"SELECT 'price', id, name, cost FROM prices WHERE '' <> ? ORDER BY id",
-}
+// dump reads what tables are compared by, in one statement. A time of deletion differs from run to run.
+const dump = "SELECT 'actor' AS c1, tenant_id AS c2, id AS c3, player_id AS c4, name AS c5, gold AS c6, level AS c7, deleted_at IS NULL AS c8 FROM actors WHERE tenant_id %[1]s ? " +
+	"UNION ALL SELECT 'tool', tenant_id, id, player_id, name, qty, actor_id, kind FROM tools WHERE tenant_id %[1]s ? " +
+	"UNION ALL SELECT 'jotting', tenant_id, no, note, NULL, amount, NULL, NULL FROM jottings WHERE tenant_id %[1]s ? " +
+	"UNION ALL SELECT 'guild', tenant_id, id, guild_id, NULL, NULL, NULL, NULL FROM guilds WHERE tenant_id %[1]s ? " +
+	"UNION ALL SELECT 'price', '', id, name, NULL, cost, NULL, NULL FROM prices ORDER BY 1, 2, 3"
 
 func dumpOwn(db *sql.DB, id tenant.ID) (string, error)    { return dumpRows(db, "=", id) }
 func dumpOthers(db *sql.DB, id tenant.ID) (string, error) { return dumpRows(db, "<>", id) }
 
 func dumpRows(db *sql.DB, compare string, id tenant.ID) (string, error) {
-	var b strings.Builder
-	for _, q := range dumps {
-		if strings.Contains(q, "%s") {
-			q = fmt.Sprintf(q, compare)
-		}
-		rows, err := db.Query(q, string(id))
-		if err != nil {
-			return "", err
-		}
-		lines, err := lines(rows)
-		if err != nil {
-			return "", err
-		}
-		for _, l := range lines {
-			b.WriteString(l)
-			b.WriteByte('\n')
-		}
+	rows, err := db.Query(fmt.Sprintf(dump, compare), string(id), string(id), string(id), string(id))
+	if err != nil {
+		return "", err
 	}
-	return b.String(), nil
+	all, err := lines(rows)
+	return strings.Join(all, "\n"), err
 }
 
 // lines reads all rows, one line each, and closes them.
@@ -250,21 +235,13 @@ func openDuelSQLite(tb testing.TB, rival int, sum *tally) *duel {
 // open opens a store over the shared database, with plain gorm over the other.
 func (d *duel) open(tb testing.TB, dialect dal.Dialect, connect func(dal.Place) (driver.Connector, error), plain gorm.Dialector) {
 	tb.Helper()
-	var tenants []tenant.Tenant
-	for _, id := range rivals {
-		tenants = append(tenants, tenant.Tenant{ID: id, Model: tenant.SharedTable})
-	}
-	reg, err := tenant.NewStatic(tenants...)
-	if err != nil {
-		tb.Fatal(err)
-	}
 	top, err := shardrouter.NewTopology(shardrouter.TopologyConfig{
 		Epoch: 1, Shards: []shardrouter.ShardID{"s1"}, Keyspaces: []shardrouter.Keyspace{{Name: "player"}, {Name: "guild"}},
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	store, err := dal.OpenFixed(dal.Config{Registry: reg, Tables: rivalTables()}, dal.Fixed{Topology: top, Dialect: dialect, Connect: connect})
+	store, err := dal.OpenFixed(dal.Config{Registry: rivalRegistry(tb), Tables: rivalTables()}, dal.Fixed{Topology: top, Dialect: dialect, Connect: connect})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -275,6 +252,13 @@ func (d *duel) open(tb testing.TB, dialect dal.Dialect, connect func(dal.Place) 
 			tb.Error(err)
 		}
 	})
+	d.store = store
+	d.bind(tb, plain)
+}
+
+// bind makes the two sides: a handle of the store, and plain gorm on the other database.
+func (d *duel) bind(tb testing.TB, plain gorm.Dialector) {
+	tb.Helper()
 	alone, err := gorm.Open(plain, &gorm.Config{Logger: logger.Discard, DisableAutomaticPing: true})
 	if err != nil {
 		tb.Fatal(err)
@@ -288,8 +272,7 @@ func (d *duel) open(tb testing.TB, dialect dal.Dialect, connect func(dal.Place) 
 		tb.Fatal(err)
 	}
 	ctx := tenant.NewContext(context.Background(), d.id)
-	d.store, d.my = store, dialect == dal.MySQL
-	d.beside = side{db: store.On(ctx, dal.Key("player", playerSeven)), ctx: ctx, store: store, my: d.my}
+	d.beside = side{db: d.store.On(ctx, dal.Key("player", playerSeven)), ctx: ctx, store: d.store, my: d.my}
 	d.alone = side{db: alone.WithContext(ctx), ctx: ctx, alone: true, my: d.my}
 	d.reset = func(seed uint64) error {
 		if err := d.exec(d.shared, fill(seed, rivals...)); err != nil {
@@ -301,16 +284,8 @@ func (d *duel) open(tb testing.TB, dialect dal.Dialect, connect func(dal.Place) 
 
 // exec runs texts in a database, beside the store.
 func (d *duel) exec(db *sql.DB, texts []string) error {
-	if !d.my {
-		_, err := db.Exec(strings.Join(texts, ";"))
-		return err
-	}
-	for _, text := range texts {
-		if _, err := db.Exec(text); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := db.Exec("BEGIN;" + strings.Join(texts, ";") + ";COMMIT")
+	return err
 }
 
 // throughGate sends texts beside gorm: in the store's database as the gate rewrites them, alone as they are.
