@@ -3,6 +3,9 @@
 GO        ?= go
 FUZZTIME  ?= 30s
 DEMO_ARGS ?=
+# How many statements `make fuzz` compares on each kind of database; DIFFERENTIAL_SEED repeats a run.
+DIFFERENTIAL      ?= 1000000
+DIFFERENTIAL_SEED ?=
 BENCH_ARGS ?=
 
 # Tools are pinned here and built by `go run` from the module proxy, so that go.mod holds what the library needs and no more.
@@ -80,7 +83,9 @@ lint: ## Run the pinned golangci-lint: correctness, documentation, import direct
 fmt: ## Format the code with gofumpt, in the version of the pinned golangci-lint (0.12.0)
 	$(GOLANGCI_LINT) fmt ./...
 
-fuzz: ## Run every fuzz target for FUZZTIME (30s) each
+fuzz: test-deps ## Compare DIFFERENTIAL (1000000) random statements beside other tenants and alone, then run every fuzz target for FUZZTIME (30s)
+	TENANTDAL_DIFFERENTIAL=$(DIFFERENTIAL) TENANTDAL_SEED=$(DIFFERENTIAL_SEED) TENANTDAL_REQUIRE_MARIADB=1 \
+		$(GO) test -count=1 -timeout 3h -run '^TestDifferential_(SQLite|MariaDB)$$' -v ./dal
 	@set -eu; \
 	for package in $$($(GO) list ./...); do \
 		list=$$($(GO) test -list '^Fuzz' "$$package"); \

@@ -138,7 +138,11 @@ func deref(v any) any {
 func showMap(m map[string]any) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		b.WriteString(k + "=" + plain(m[k]) + " ")
+		v := plain(m[k])
+		if k == "deleted_at" && v != "NULL" && v != "<nil>" {
+			v = "T" // a time in whatever type gorm found
+		}
+		b.WriteString(k + "=" + v + " ")
 	}
 	return b.String()
 }

@@ -14,7 +14,6 @@ import (
 	"gorm.io/driver/mysql"
 
 	"github.com/tenantdal/tenantdal/dal"
-	"github.com/tenantdal/tenantdal/internal/gate"
 	"github.com/tenantdal/tenantdal/migrations/schema"
 	"github.com/tenantdal/tenantdal/tenant"
 	"github.com/tenantdal/tenantdal/testutil"
@@ -131,16 +130,16 @@ func startRivalServer(tb testing.TB) *testutil.MariaDB {
 
 func TestDifferential_MariaDB(t *testing.T) {
 	t.Parallel()
-	runDifferential(t, "mariadb", scopedShapes, 8*time.Second, mariaDBWorlds(startRivalServer(t)))
+	runDifferential(t, "mariadb", scopedShapes, 6*time.Second, mariaDBWorlds(startRivalServer(t)))
 }
 
 // TestDifferential_GateMariaDB is TestDifferential_Gate in MySQL's dialect.
 func TestDifferential_GateMariaDB(t *testing.T) {
 	t.Parallel()
 	worlds := mariaDBWorlds(startRivalServer(t))
-	runDifferential(t, "gate on mariadb", gateShapes, 5*time.Second, func(tb testing.TB, rival int, sum *tally) *duel {
+	runDifferential(t, "gate on mariadb", gateShapes, 3*time.Second, func(tb testing.TB, rival int, sum *tally) *duel {
 		d := worlds(tb, rival, sum)
-		d.throughGate(tb, gate.MySQL)
+		d.throughGate()
 		return d
 	})
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
+
+	"github.com/tenantdal/tenantdal/internal/gate"
+	"github.com/tenantdal/tenantdal/tenant"
 )
 
 // sqlText is a statement under construction: text and values grow together, from left to right.
@@ -321,9 +324,18 @@ func (s *sqlText) condition(scope, outer []relation, depth int) {
 func (s *sqlText) from(first relation, depth int) []relation {
 	s.w(" FROM ")
 	first.print()
-	scope, loose := []relation{first}, false
-	for range one(s.p, 0, 0, 1, 1, 2) {
+	// What is made of queries may have many rows: one of them in a FROM, and two relations in a query inside another, keep the product small.
+	scope, loose, composed := []relation{first}, false, first.base == ""
+	joins := one(s.p, 0, 0, 1, 1, 2)
+	if depth < 2 {
+		joins = min(joins, 1)
+	}
+	for range joins {
 		r := s.relation(depth)
+		for composed && r.base == "" {
+			r = s.base(one(s.p, "jottings", "prices"))
+		}
+		composed = composed || r.base == ""
 		join := one(s.p, "JOIN", "INNER JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "CROSS JOIN", ",", "RIGHT JOIN")
 		if s.my && join == "CROSS JOIN" && chance(s.p, 2) {
 			join = "STRAIGHT_JOIN"
@@ -618,7 +630,11 @@ func (g generator) sqlRead() op {
 	if way == "DB().Query" || way == "Connection" {
 		shapes = append(shapes, way)
 	}
-	return op{shapes: shapes, ordered: ordered, text: fmt.Sprintf("%s: %s %v", way, text, args), run: func(w side) outcome {
+	o := op{shapes: shapes, ordered: ordered, text: fmt.Sprintf("%s: %s %v", way, text, args)}
+	if way == "DB().Query" && !g.raw {
+		return g.direct(o, text, args, false)
+	}
+	o.run = func(w side) outcome {
 		if w.raw != nil {
 			return w.raw(text, args, false)
 		}
@@ -630,8 +646,6 @@ func (g generator) sqlRead() op {
 				return into(db.Scan(&all), &all)
 			}
 			return into(db.Find(&all), &all)
-		case "DB().Query":
-			return viaPool(w, text, args)
 		case "Connection":
 			if _, tx := w.fresh().Statement.ConnPool.(gorm.TxCommitter); tx {
 				break // gorm takes a connection beside the transaction
@@ -647,7 +661,53 @@ func (g generator) sqlRead() op {
 			return out
 		}
 		return rowsOf(w.fresh().Raw(text, args...).Rows())
-	}}
+	}
+	return o
+}
+
+// direct sends a text through DB(), where nothing is added to it: bound by hand, as the gate would bind it, or, now and then, unbound: then it must be
+// refused if it names a tenant's table.
+func (g generator) direct(o op, text string, args []any, write bool) op {
+	bound := !chance(g.p, 5)
+	v := g.gate.Judge(text)
+	if v.Rewrite != nil && !bound {
+		o.refuse = true
+		o.text += ", unbound"
+	}
+	send := func(w side, text string, args []any) outcome {
+		if _, tx := w.fresh().Statement.ConnPool.(gorm.TxCommitter); tx && !o.refuse {
+			// gorm hands out the pool beside the transaction, so the transaction itself is asked.
+			if !write {
+				return rowsOf(w.fresh().Raw(text, args...).Rows())
+			}
+			res := w.fresh().Exec(text, args...)
+			return outcome{affected: res.RowsAffected, err: res.Error}
+		}
+		db, err := w.fresh().DB()
+		if err != nil {
+			return outcome{err: err}
+		}
+		if write {
+			return execOn(w.ctx, db, text, args)
+		}
+		return rowsOf(db.QueryContext(w.ctx, text, args...))
+	}
+	o.run = func(w side) outcome {
+		if v.Rewrite == nil || !bound {
+			return send(w, text, args)
+		}
+		id, _ := tenant.FromContext(w.ctx)
+		all := make([]any, len(v.Rewrite.Args))
+		for i, from := range v.Rewrite.Args {
+			if from == gate.TenantArg {
+				all[i] = string(id)
+			} else {
+				all[i] = args[from]
+			}
+		}
+		return send(w, v.Rewrite.Text, all)
+	}
+	return o
 }
 
 func rowsOf(rows *sql.Rows, err error) outcome {
@@ -656,18 +716,6 @@ func rowsOf(rows *sql.Rows, err error) outcome {
 	}
 	all, err := lines(rows)
 	return outcome{rows: all, err: err}
-}
-
-// viaPool asks the pool that gorm hands out. Inside a transaction gorm hands out the pool beside it, so the transaction itself is asked.
-func viaPool(w side, text string, args []any) outcome {
-	if tx, ok := w.fresh().Statement.ConnPool.(gorm.TxCommitter); ok && tx != nil {
-		return rowsOf(w.fresh().Raw(text, args...).Rows())
-	}
-	db, err := w.fresh().DB()
-	if err != nil {
-		return outcome{err: err}
-	}
-	return rowsOf(db.QueryContext(w.ctx, text, args...))
 }
 
 // star is a SELECT * in its forms.
@@ -769,20 +817,18 @@ func (g generator) sqlWrite() op {
 	if way != "Exec" {
 		shapes = append(shapes, way)
 	}
-	return op{shapes: shapes, text: fmt.Sprintf("%s: %s %v", way, text, args), run: func(w side) outcome {
+	o := op{shapes: shapes, text: fmt.Sprintf("%s: %s %v", way, text, args)}
+	if way != "Exec" && !g.raw {
+		return g.direct(o, text, args, true)
+	}
+	o.run = func(w side) outcome {
 		if w.raw != nil {
 			return w.raw(text, args, true)
 		}
-		if _, tx := w.fresh().Statement.ConnPool.(gorm.TxCommitter); way == "Exec" || tx {
-			res := w.fresh().Exec(text, args...)
-			return outcome{affected: res.RowsAffected, err: res.Error}
-		}
-		db, err := w.fresh().DB()
-		if err != nil {
-			return outcome{err: err}
-		}
-		return execOn(w.ctx, db, text, args)
-	}}
+		res := w.fresh().Exec(text, args...)
+		return outcome{affected: res.RowsAffected, err: res.Error}
+	}
+	return o
 }
 
 func execOn(ctx context.Context, db *sql.DB, text string, args []any) outcome {

@@ -272,6 +272,15 @@ func (d *duel) bind(tb testing.TB, plain gorm.Dialector) {
 		tb.Fatal(err)
 	}
 	ctx := tenant.NewContext(context.Background(), d.id)
+	dialect := gate.SQLite
+	if d.my {
+		dialect = gate.MySQL
+	}
+	if d.gate, err = gate.NewSchema(dialect, dal.TenantColumn,
+		gate.Table{Name: "actors", Class: gate.Tenant, ShardKey: "player_id"}, gate.Table{Name: "tools", Class: gate.Tenant, ShardKey: "player_id"},
+		gate.Table{Name: "jottings", Class: gate.Tenant}, gate.Table{Name: "prices", Class: gate.Global}, gate.Table{Name: "jobs", Class: gate.System}); err != nil {
+		tb.Fatal(err)
+	}
 	d.beside = side{db: d.store.On(ctx, dal.Key("player", playerSeven)), ctx: ctx, store: d.store, my: d.my}
 	d.alone = side{db: alone.WithContext(ctx), ctx: ctx, alone: true, my: d.my}
 	d.reset = func(seed uint64) error {
@@ -289,14 +298,7 @@ func (d *duel) exec(db *sql.DB, texts []string) error {
 }
 
 // throughGate sends texts beside gorm: in the store's database as the gate rewrites them, alone as they are.
-func (d *duel) throughGate(tb testing.TB, dialect gate.Dialect) {
-	tb.Helper()
-	schema, err := gate.NewSchema(dialect, dal.TenantColumn,
-		gate.Table{Name: "actors", Class: gate.Tenant, ShardKey: "player_id"}, gate.Table{Name: "tools", Class: gate.Tenant, ShardKey: "player_id"},
-		gate.Table{Name: "jottings", Class: gate.Tenant}, gate.Table{Name: "prices", Class: gate.Global}, gate.Table{Name: "jobs", Class: gate.System})
-	if err != nil {
-		tb.Fatal(err)
-	}
+func (d *duel) throughGate() {
 	send := func(db *sql.DB, text string, args []any, write bool) outcome {
 		if write {
 			return execOn(d.beside.ctx, db, text, args)
@@ -304,7 +306,7 @@ func (d *duel) throughGate(tb testing.TB, dialect gate.Dialect) {
 		return rowsOf(db.QueryContext(d.beside.ctx, text, args...))
 	}
 	d.beside.raw = func(text string, args []any, write bool) outcome {
-		v := schema.Judge(text)
+		v := d.gate.Judge(text)
 		if v.Refusal != nil {
 			return outcome{err: &dal.ShapeError{Shape: v.Refusal.Reason, Hint: v.Refusal.Hint, Table: v.Refusal.Table}}
 		}
