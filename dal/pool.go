@@ -77,12 +77,7 @@ func (b *binding) enter(ctx context.Context, write bool) (*database, wire.Permit
 	if err := b.serves(ctx, write); err != nil {
 		return nil, nil, err
 	}
-	db, permit, err := b.db.enter(ctx, func(ctx context.Context, db *database) (wire.Permit, error) {
-		if b.bypass != nil {
-			return db.systemPermit(ctx)
-		}
-		return db.tenantPermit(ctx, b.tenant, write)
-	})
+	db, permit, err := b.enterPlace(ctx, write)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,6 +87,22 @@ func (b *binding) enter(ctx context.Context, write bool) (*database, wire.Permit
 	}
 	b.audit(ctx)
 	return db, permit, nil
+}
+
+// enterPlace is enter for a tenant that is served.
+func (b *binding) enterPlace(ctx context.Context, write bool) (*database, wire.Permit, error) {
+	if b.db.seat == nil { // a shared place is open for as long as the store is
+		permit, err := b.permit(ctx, b.db, write)
+		return b.db, permit, err
+	}
+	return b.db.enter(ctx, func(ctx context.Context, db *database) (wire.Permit, error) { return b.permit(ctx, db, write) })
+}
+
+func (b *binding) permit(ctx context.Context, db *database, write bool) (wire.Permit, error) {
+	if b.bypass != nil {
+		return db.systemPermit(ctx)
+	}
+	return db.tenantPermit(ctx, b.tenant, write)
 }
 
 // PrepareContext is refused: the handle's statements are not prepared, see [unprepared]. DB() prepares.
@@ -154,11 +165,18 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 		return nil, err
 	}
 	defer permit.Release()
-	inner, err := db.of(p.bypass != nil, write).BeginTx(wire.With(ctx, &wire.Mark{Kind: wire.Control, Tenant: p.tenant.ID, Permit: permit}), opts)
+	marked, m := wire.Marked(ctx)
+	m.Kind, m.Tenant, m.Permit = wire.Control, p.tenant.ID, permit
+	inner, err := db.of(p.bypass != nil, write).BeginTx(marked, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &txPool{binding: p.binding, transaction: &transaction{tx: inner, readOnly: p.latest().readOnly}}, nil
+	t := &struct { // one piece of memory
+		pool txPool
+		transaction
+	}{transaction: transaction{tx: inner, readOnly: p.latest().readOnly}}
+	t.pool = txPool{binding: p.binding, transaction: &t.transaction}
+	return &t.pool, nil
 }
 
 // matches compares the scope of ctx with the handle's.

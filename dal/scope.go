@@ -289,7 +289,9 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	if b.bypass != nil {
 		kind = wire.Bypass
 	}
-	stmt.Context = wire.With(ctx, &wire.Mark{Kind: kind, Tenant: b.tenant.ID, Text: stmt.SQL.String(), Bypass: b.bypass, Write: admitted.write})
+	marked, m := wire.Marked(ctx)
+	m.Kind, m.Tenant, m.Text, m.Bypass, m.Write = kind, b.tenant.ID, stmt.SQL.String(), b.bypass, admitted.write
+	stmt.Context = marked
 	at := stmt.ConnPool
 	stmt.ConnPool = unprepared(at)
 	defer func() { stmt.Context, stmt.ConnPool = ctx, at }()

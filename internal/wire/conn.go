@@ -18,6 +18,7 @@ type conn struct {
 	permit   Permit        // held from the first operation of a checkout until the connection is handed back
 	direct   *Direct       // set while a caller uses the connection through database/sql
 	verdict  *gate.Verdict // of the statement under way; nil for one that the gate does not read
+	tx       tx            // the open transaction, while inTx
 	inTx     bool
 	poisoned error // why the open transaction cannot commit
 }
@@ -232,7 +233,8 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	}
 	c.inTx, c.poisoned = true, nil
 	c.owner.count.begins.Add(1)
-	return &tx{inner: inner, conn: c, ctx: ctx, mark: m}, nil
+	c.tx = tx{inner: inner, conn: c, ctx: ctx, mark: m}
+	return &c.tx, nil
 }
 
 // Ping asks the server for a sign of life. It sends no statement of a caller's.
@@ -287,7 +289,8 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// tx is a transaction; it refuses to commit what was poisoned.
+// tx is a transaction; it refuses to commit what was poisoned. It is a part of its connection, which has one at a time: database/sql calls none that has
+// ended.
 type tx struct {
 	inner driver.Tx
 	conn  *conn
@@ -313,7 +316,7 @@ func (t *tx) Commit() error {
 	if !sent { // an observer's error stood in its way: nothing may stay open on the connection
 		return errors.Join(err, t.Rollback())
 	}
-	c.inTx, c.poisoned = false, nil
+	c.ended()
 	if err == nil {
 		c.owner.count.commits.Add(1)
 	}
@@ -324,7 +327,10 @@ func (t *tx) Commit() error {
 func (t *tx) Rollback() error {
 	c := t.conn
 	err := c.send(t.ctx, t.mark, "rollback", "", nil, t.inner.Rollback)
-	c.inTx, c.poisoned = false, nil
+	c.ended()
 	c.owner.count.rollbacks.Add(1)
 	return err
 }
+
+// ended forgets the transaction, and the caller's context with it.
+func (c *conn) ended() { c.inTx, c.poisoned, c.tx = false, nil, tx{} }
