@@ -260,7 +260,8 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 		refuse(db, v, err)
 		return
 	}
-	before := save(db.Statement)
+	var before saved
+	before.save(db.Statement, v)
 	defer before.restore(db.Statement)
 	admitted, err := b.prepare(db, v)
 	if _, locks := db.Statement.Clauses["FOR"]; locks { // SQLite's text does not show it

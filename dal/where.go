@@ -11,8 +11,9 @@ import (
 //
 // and always writes the parentheses itself: gorm adds them only where it sees " OR " with blanks.
 type scopedWhere struct {
-	id   any          // the tenant.ID to bind
-	user clause.Where // the caller's conditions; may be empty
+	id   any                  // the tenant.ID to bind
+	user clause.Where         // the caller's conditions; may be empty
+	list [1]clause.Expression // the node itself, for the clause that it stands in
 
 	// Where it was printed: a statement without it, or with two, does not leave.
 	built      int
@@ -43,6 +44,7 @@ func (w *scopedWhere) Build(b clause.Builder) {
 
 // saved is what a scoped statement's clauses were before; a chain that is used again starts from them.
 type saved struct {
+	verb             verb
 	where, set       clause.Clause
 	hadWhere, hadSet bool
 	hadSoft          bool
@@ -50,24 +52,27 @@ type saved struct {
 
 const softDeleteMark = "soft_delete_enabled"
 
-func save(stmt *gorm.Statement) saved {
-	var s saved
+func (s *saved) save(stmt *gorm.Statement, v verb) {
+	s.verb = v
 	s.where, s.hadWhere = stmt.Clauses["WHERE"]
-	s.set, s.hadSet = stmt.Clauses["SET"]
 	_, s.hadSoft = stmt.Clauses[softDeleteMark]
-	return s
+	if v == verbUpdate {
+		s.set, s.hadSet = stmt.Clauses["SET"]
+	}
 }
 
-func (s saved) restore(stmt *gorm.Statement) {
-	put := func(name string, c clause.Clause, had bool) {
+func (s *saved) restore(stmt *gorm.Statement) {
+	put := func(name string, c *clause.Clause, had bool) {
 		if had {
-			stmt.Clauses[name] = c
+			stmt.Clauses[name] = *c
 		} else {
 			delete(stmt.Clauses, name)
 		}
 	}
-	put("WHERE", s.where, s.hadWhere)
-	put("SET", s.set, s.hadSet)
+	put("WHERE", &s.where, s.hadWhere)
+	if s.verb == verbUpdate {
+		put("SET", &s.set, s.hadSet)
+	}
 	if !s.hadSoft {
 		delete(stmt.Clauses, softDeleteMark)
 	}
@@ -81,7 +86,8 @@ func inject(stmt *gorm.Statement, id any) *scopedWhere {
 		node.user = w
 	}
 	c.Name = "WHERE"
-	c.Expression = clause.Where{Exprs: []clause.Expression{node}}
+	node.list[0] = node
+	c.Expression = clause.Where{Exprs: node.list[:]}
 	stmt.Clauses["WHERE"] = c
 	return node
 }
