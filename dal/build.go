@@ -64,7 +64,7 @@ func (b *binding) admits(ctx context.Context, t *table, row reflect.Value) error
 
 // placed refuses a row that a system scope writes for a tenant that is not known, or into a place that is not that tenant's for the row's key.
 func (b *binding) placed(ctx context.Context, t *table, id tenant.ID, row reflect.Value) error {
-	owner, err := b.store.registry.Tenant(ctx, id)
+	owner, err := b.store.resolve(ctx, id)
 	if err != nil {
 		return err
 	}

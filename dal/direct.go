@@ -10,37 +10,72 @@ import (
 
 	"github.com/tenantdal/tenantdal/internal/gate"
 	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/shardrouter"
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
-// directConnector makes the *sql.DB that gorm's DB() and Connection() hand out: a pool in front of a place's pool. Each of its connections is taken from
-// there for the tenant of the context, with a permit, and given back as soon as it is free. Every statement on it passes the gate, which here adds
+// directConnector makes the *sql.DB that gorm's DB() and Connection() hand out: a pool in front of the places' pools. Each of its connections is taken
+// from the place of the context's tenant, with a permit, and given back as soon as it is free. Every statement on it passes the gate, which here adds
 // nothing: a statement without its tenant_id is refused.
 type directConnector struct {
 	store *Store
-	db    *database // the place; opened anew when it was closed meanwhile
+	front front
+}
+
+// front is what one pool of direct connections stands in front of: a default shard, with its shared tables and the schemas of tenants on it, or the n-th
+// shard of whichever tenant has shards of its own. So there are few of them with any number of tenants, and none is closed before the store, however often
+// a tenant's place is closed and opened anew behind it.
+type front struct {
+	shard shardrouter.ShardID
+	own   int // from 1
+}
+
+// frontOf returns the front of a handle's place.
+func (b *binding) frontOf() front {
+	dedicated := b.store.snapshot().Dedicated(string(b.tenant.ID))
+	if n := slices.Index(dedicated, b.db.place.Shard); n >= 0 {
+		return front{own: n + 1}
+	}
+	return front{shard: b.db.place.Shard}
+}
+
+// place returns where a tenant lives behind the front.
+func (f front) place(s *Store, t tenant.Tenant) (Place, error) {
+	dedicated := s.snapshot().Dedicated(string(t.ID))
+	switch {
+	case f.own > 0 && f.own <= len(dedicated):
+		return Place{Shard: dedicated[f.own-1]}, nil
+	case f.own == 0 && len(dedicated) == 0 && t.Model != tenant.OwnDatabase:
+		return Place{Shard: f.shard, Schema: t.Placement.Schema}, nil
+	}
+	return Place{}, &CrossShardError{Held: f.shard}
 }
 
 var _ driver.Connector = (*directConnector)(nil)
 
-// Connect takes a connection for the tenant of ctx. Its errors are those of [Store.Route], a quota's refusal, and [*CrossShardError] for a tenant who
-// does not live in the place.
+// Connect takes a connection for the tenant of ctx, in that tenant's own place. Its errors are those of [Store.Route], a quota's refusal, and
+// [*CrossShardError] for a tenant who does not live there.
 func (c *directConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	id, err := tenant.FromContext(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t, err := c.store.registry.Tenant(ctx, id)
+	t, err := c.store.resolve(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if err := t.CheckStatus(); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(c.store.placesOf(t), c.db.place) {
-		return nil, &CrossShardError{Held: c.db.place.Shard}
+	p, err := c.front.place(c.store, t)
+	if err != nil {
+		return nil, err
 	}
-	b := &binding{store: c.store, db: c.db, tenant: t, id: t.ID}
+	place, err := c.store.at(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	b := &binding{store: c.store, db: place, tenant: t, id: t.ID}
 	db, permit, err := b.enter(ctx, true)
 	if err != nil {
 		return nil, err
@@ -58,9 +93,9 @@ func (c *directConnector) Connect(ctx context.Context) (driver.Conn, error) {
 // Driver returns no driver, since connections are not opened by name.
 func (c *directConnector) Driver() driver.Driver { return refusedDriver{} }
 
-// direct returns the pool that stands in front of the place's, one a place.
-func (s *Store) direct(db *database) (*sql.DB, error) {
-	if d, ok := s.directs.Load(db.place); ok {
+// direct returns the pool of a front.
+func (s *Store) direct(f front) (*sql.DB, error) {
+	if d, ok := s.directs.Load(f); ok {
 		return d.(*sql.DB), nil
 	}
 	s.mu.Lock()
@@ -68,12 +103,12 @@ func (s *Store) direct(db *database) (*sql.DB, error) {
 	if s.closed {
 		return nil, ErrClosed
 	}
-	if d, ok := s.directs.Load(db.place); ok {
+	if d, ok := s.directs.Load(f); ok {
 		return d.(*sql.DB), nil
 	}
-	d := sql.OpenDB(&directConnector{store: s, db: db})
+	d := sql.OpenDB(&directConnector{store: s, front: f})
 	d.SetMaxIdleConns(-1) // one that waits for its next caller would hold a permit
-	s.directs.Store(db.place, d)
+	s.directs.Store(f, d)
 	return d, nil
 }
 
@@ -96,7 +131,7 @@ func (p *pool) GetDBConn() (*sql.DB, error) {
 	case p.bypass != nil:
 		return nil, &ShapeError{Shape: "DB() or Connection() under a system scope", Hint: "use the handle's own methods"}
 	}
-	return p.store.direct(p.db)
+	return p.store.direct(p.frontOf())
 }
 
 var _ gorm.GetDBConnector = (*pool)(nil)

@@ -76,7 +76,7 @@ func (l *Library) permit(ctx context.Context, write bool) (*database, wire.Permi
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := l.store.registry.Tenant(ctx, id)
+	t, err := l.store.resolve(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,7 +25,7 @@ type PlaceStats struct {
 	Waiting int    // places that wait until another one can be closed
 	Opened  uint64 // how often one was opened and found fit
 	Failed  uint64 // how often one could not be opened, or was not fit
-	Evicted uint64 // closed to make room
+	Evicted uint64 // closed to make room, or since its tenant was drained
 	Reaped  uint64 // closed since nobody had used it for ten minutes
 	Refused uint64 // calls that ended with [ErrPlacesBusy]
 }
@@ -207,6 +207,21 @@ func (o *ownPlaces) stale(now time.Time) []*seat {
 		o.stats.Reaped++
 	}
 	return out
+}
+
+// evict closes a place that is open and that nobody uses.
+func (o *ownPlaces) evict(p Place) {
+	o.mu.Lock()
+	s := o.seats[p]
+	if s == nil || s.elem == nil || s.queued() {
+		o.mu.Unlock()
+		return
+	}
+	o.take(s)
+	delete(o.seats, p)
+	o.stats.Evicted++
+	o.mu.Unlock()
+	o.shut(s)
 }
 
 // shut closes a seat that was taken out, and gives its slot back.

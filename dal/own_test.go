@@ -362,6 +362,69 @@ func TestOwnPlaces_IdleOnesAreClosedOnUse(t *testing.T) {
 	})
 }
 
+// What DB() hands out is one pool for all tenants of a kind: it costs nothing for each of them, and outlives their places.
+func TestOwnPlaces_DirectPoolOutlivesItsPlace(t *testing.T) {
+	t.Parallel()
+	const tenants = 100
+	e := newEstate(t, tenants, func(c *dal.Config) { c.MaxOwnPlaces = 2 })
+	defer func() { _ = e.Close(context.Background()) }()
+	pools := map[*sql.DB]bool{}
+	var first *sql.DB
+	read := func(db *sql.DB, i int) error {
+		rows, err := db.QueryContext(e.ctx(t.Context(), i), "SELECT id FROM users WHERE tenant_id = ?", fmt.Sprint("t", i))
+		if err != nil {
+			return err
+		}
+		if n := rest(t, rows); n != 3 {
+			t.Errorf("tenant %d: %d rows", i, n)
+		}
+		return nil
+	}
+	for i := range tenants {
+		db, err := e.on(t.Context(), i).DB()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pools[db] = true; first == nil {
+			first = db
+		}
+		if err := read(db, i); err != nil {
+			t.Errorf("tenant %d: %v", i, err)
+		}
+	}
+	if len(pools) != 1 {
+		t.Errorf("%d pools for %d tenants", len(pools), tenants)
+	}
+	if err := read(first, 0); err != nil {
+		t.Errorf("its place was closed long ago: %v", err)
+	}
+	conn, err := first.Conn(e.ctx(t.Context(), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < 20; i++ { // the connection keeps its place open
+		if err := read(first, i); err != nil {
+			t.Error(err)
+		}
+	}
+	rows, err := conn.QueryContext(e.ctx(t.Context(), 0), "SELECT id FROM users WHERE tenant_id = ?", "t0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := rest(t, rows); n != 3 {
+		t.Errorf("%d rows on the connection that was held", n)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if st := e.OwnPlaces(); st.InUse != 0 || st.Open > 2 || e.most.Load() > 2 {
+		t.Errorf("%+v, at most %d open", st, e.most.Load())
+	}
+	if _, err := first.QueryContext(tenant.NewContext(t.Context(), "nobody"), "SELECT id FROM users WHERE tenant_id = ?", "nobody"); !errors.Is(err, tenant.ErrUnknownTenant) {
+		t.Errorf("an unknown tenant: %v", err)
+	}
+}
+
 func TestOwnPlaces_FailureCostsItsTenantAlone(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t, 4, func(c *dal.Config) { c.MaxOwnPlaces = 1 })

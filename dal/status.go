@@ -59,7 +59,7 @@ func (b *binding) serves(ctx context.Context, write bool) error {
 	st := b.latest()
 	look := b.store.looks.Load()
 	if st.look != look || !time.Now().Before(st.until) {
-		t, err := b.store.registry.Tenant(ctx, b.tenant.ID)
+		t, err := b.store.resolve(ctx, b.tenant.ID)
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (e *DrainError) Unwrap() error { return e.Err }
 
 // Drain waits until this process has nothing of a tenant under way: statements, open rows and transactions that had begun finish, and nothing new
 // begins, on no handle however old. It needs a system scope, and a tenant whose status refuses new work: deleting, or suspended under [SuspendAll]. The
-// library's own work goes on, so that what the tenant began ends as applied or refunded. Each process drains for itself; one that was
+// library's own work goes on, so that what the tenant began ends as applied or refunded. Places of the tenant's own are closed unless that uses them. Each process drains for itself; one that was
 // not asked to learns of the status within Config.TenantMaxAge.
 //
 // It asks the registry past the store's own cache; a Registry of your own must answer with the new status by then.
@@ -151,6 +151,9 @@ func (s *Store) Drain(ctx context.Context, id tenant.ID) error {
 			inUse += s.quota.InUse(id, string(shard))
 		}
 		if inUse == 0 {
+			for _, p := range s.placesOf(t) {
+				s.own.evict(p)
+			}
 			return nil
 		}
 		select {

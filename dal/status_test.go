@@ -3,6 +3,7 @@ package dal_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"sync"
 	"testing"
@@ -137,6 +138,61 @@ func TestStatus_SuspendWrites_NothingIsWritten(t *testing.T) {
 	if after := g.dump(t, "sleepy"); after != before {
 		t.Errorf("FirstOrCreate wrote:\n%s", after)
 	}
+}
+
+// Raw texts are judged by what they do, in the dialect whose locks can be seen.
+func TestStatus_SuspendWrites_RawTexts(t *testing.T) {
+	t.Parallel()
+	tenants, top := landed(t, 1)
+	tenants[0].Status = tenant.Suspended
+	reg, err := tenant.NewStatic(tenants...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &recorder{}
+	store, err := dal.OpenFixed(dal.WithObserver(dal.Config{Registry: reg, Tables: gameTables(), Suspended: dal.SuspendWrites}, rec), dal.Fixed{
+		Topology: top, Dialect: dal.MySQL, Connect: func(dal.Place) (driver.Connector, error) { return &plainConnector{closed: func() {}}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close(context.Background()) }()
+	ctx := tenant.NewContext(t.Context(), "t0")
+	on := func() *gorm.DB { return store.On(ctx, dal.Key("player", "7")) }
+	for _, text := range []string{"SELECT id FROM users", "WITH x AS (SELECT id FROM users) SELECT id FROM x", "SELECT 'for update', id FROM users"} {
+		var ids []int64
+		if err := on().Raw(text).Scan(&ids).Error; err != nil || len(ids) != 3 {
+			t.Errorf("%s: %v, %v", text, ids, err)
+		}
+	}
+	rec.take()
+	refused := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, tenant.ErrSuspended) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if rec.begun() != 0 {
+			t.Errorf("%s began a transaction", what)
+		}
+		for _, text := range rec.take() {
+			t.Errorf("%s left: %s", what, text)
+		}
+	}
+	for _, text := range []string{
+		"SELECT id FROM users FOR UPDATE", "SELECT id FROM users FOR SHARE", "SELECT id FROM users LOCK IN SHARE MODE", "select id from users for update nowait",
+		"UPDATE users SET gold = 1", "DELETE FROM users", "INSERT INTO `lines` (no) VALUES (1)",
+	} {
+		refused("Raw "+text, on().Raw(text).Scan(&[]int64{}).Error)
+		refused("Exec "+text, on().Exec(text).Error)
+	}
+	refused("Row", on().Raw("SELECT id FROM users FOR UPDATE").Row().Scan(new(int64)))
+	refused("Clauses", on().Clauses(clause.Locking{Strength: "UPDATE"}).Find(&[]User{}).Error)
+	db, err := on().DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(ctx, "UPDATE users SET gold = 1 WHERE tenant_id = ?", "t0")
+	refused("DB()", err)
 }
 
 func repo(t *testing.T, g *game) *dal.Repository[User] {
@@ -312,8 +368,8 @@ func TestStatus_DrainWaitsForWhatHadBegun(t *testing.T) {
 		if err := <-drained; err != nil {
 			t.Errorf("Drain: %v", err)
 		}
-		if n, _ := e.Permits("t0", "t0-s1"); n != 0 {
-			t.Errorf("%d permits after Drain", n)
+		if n, _ := e.Permits("t0", "t0-s1"); n != 0 || e.open.Load() != 0 {
+			t.Errorf("after Drain: %d permits, %d of its places open", n, e.open.Load())
 		}
 		if err := e.on(t.Context(), 1).Find(&[]User{}).Error; err != nil {
 			t.Errorf("its neighbour: %v", err)

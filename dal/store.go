@@ -42,7 +42,7 @@ type Store struct {
 	ids      *ids
 
 	topology atomic.Pointer[shardrouter.Topology]
-	directs  sync.Map   // Place -> *sql.DB, of gorm's DB()
+	directs  sync.Map   // front -> *sql.DB, of gorm's DB()
 	places   sync.Map   // Place -> *database, of the shared places
 	own      *ownPlaces // of the places that belong to one tenant each
 	open     func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
@@ -523,10 +523,7 @@ func (s *Store) route(ctx context.Context, id tenant.ID, key KeyRef) (Route, err
 	if key.err != nil {
 		return Route{}, key.err
 	}
-	t, err := s.registry.Tenant(ctx, id)
-	if err == nil {
-		err = vouch(t, id)
-	}
+	t, err := s.resolve(ctx, id)
 	if err != nil {
 		return Route{}, err
 	}
@@ -547,6 +544,18 @@ func (s *Store) route(ctx context.Context, id tenant.ID, key KeyRef) (Route, err
 		return Route{}, err
 	}
 	return Route{Place: Place{Shard: shard, Schema: t.Placement.Schema}, Epoch: top.Epoch(), Tenant: t}, nil
+}
+
+// resolve asks the registry who a tenant is.
+func (s *Store) resolve(ctx context.Context, id tenant.ID) (tenant.Tenant, error) {
+	t, err := s.registry.Tenant(ctx, id)
+	if err == nil {
+		err = vouch(t, id)
+	}
+	if err != nil {
+		return tenant.Tenant{}, err
+	}
+	return t, nil
 }
 
 // vouch checks what a registry answered. A registry of the user's own may not have: a schema's name becomes part of a database's name or a file's path.
