@@ -115,15 +115,15 @@ func NewPostgresDatabase(tb TB, p *Postgres) dal.Endpoint {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), dropLimit)
 		defer cancel()
-		if err := p.drop(ctx, name); err != nil {
+		if err := p.DropDatabases(ctx, name); err != nil {
 			tb.Errorf("NewPostgresDatabase: cleanup: drop %s: %v", name, err)
 		}
 	})
 	return p.Endpoint(name)
 }
 
-// drop drops a database and those named after it.
-func (p *Postgres) drop(ctx context.Context, name string) error {
+// DropDatabases drops the database with that name and those whose names go on with _, whoever is connected to them.
+func (p *Postgres) DropDatabases(ctx context.Context, name string) error {
 	names, err := p.list(ctx, "SELECT datname FROM pg_database WHERE datname = $1 OR starts_with(datname, $2)", name, name+"_")
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type bench struct {
 }
 
 // onBoth runs a test on SQLite and on MariaDB, each time with a deployment of n shards in which nothing exists yet.
-func onBoth(t *testing.T, n int, test func(t *testing.T, b *bench)) {
+func onEach(t *testing.T, n int, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -40,6 +40,10 @@ func onBoth(t *testing.T, n int, test func(t *testing.T, b *bench)) {
 	t.Run("mariadb", func(t *testing.T) {
 		t.Parallel()
 		test(t, onMariaDB(t, n))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, onPostgres(t, n))
 	})
 }
 
@@ -59,7 +63,40 @@ func onMariaDB(t *testing.T, n int) *bench {
 	return b
 }
 
+func onPostgres(t *testing.T, n int) *bench {
+	server := testutil.SharedPostgres(t, 1)[0]
+	name := "g" + strings.ToLower(rand.Text()[:10])
+	var shards []dal.Endpoint
+	for i := range n {
+		shards = append(shards, server.Endpoint(fmt.Sprintf("%s_%d", name, i+1)))
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), slow)
+		defer cancel()
+		if err := server.DropDatabases(ctx, name); err != nil {
+			t.Errorf("drop the databases of %s: %v", name, err)
+		}
+	})
+	b := &bench{t: t, cfg: dal.Config{Cluster: dal.PostgresCluster(shards...)}}
+	b.cfg.Cluster.LoginSecret = "a secret of this test"
+	return b
+}
+
+// server reports a deployment on servers, as against files.
+func (b *bench) server() bool { return b.cfg.Cluster.Dialect != dal.SQLite }
+
+// mysql reports a deployment on servers that commit DDL by themselves.
 func (b *bench) mysql() bool { return b.cfg.Cluster.Dialect == dal.MySQL }
+
+func (b *bench) postgres() bool { return b.cfg.Cluster.Dialect == dal.Postgres }
+
+// text returns a text with the placeholders of the deployment.
+func (b *bench) text(s string) string {
+	if b.postgres() {
+		return wire.Dollars(s)
+	}
+	return s
+}
 
 // tenants gives the deployment a registry.
 func (b *bench) tenants(all ...tenant.Tenant) *bench {
@@ -116,11 +153,14 @@ func (b *bench) open(p dal.Place, owner tenant.ID) *wire.Pool {
 	}
 	var pool *wire.Pool
 	var err error
-	if b.mysql() {
-		server := b.cfg.Cluster.Server(p)
+	server := b.cfg.Cluster.Server(p)
+	switch {
+	case b.mysql():
 		server.Database = e.Database
 		pool, err = wire.OpenMySQL(server.MySQLConfig(), wire.Options{})
-	} else {
+	case b.postgres():
+		pool, err = wire.OpenPostgres(wire.Postgres{Network: server.Network, Address: server.Address, User: server.User, Password: server.Password, Database: e.Database}, wire.Options{})
+	default:
 		pool, err = wire.OpenSQLite(wire.SQLite{Path: e.Path}, wire.Options{})
 	}
 	if err != nil {
@@ -138,7 +178,7 @@ func (b *bench) control() *control.Store {
 // exec runs a statement in a place as the operator.
 func (b *bench) exec(p dal.Place, owner tenant.ID, text string, args ...any) {
 	b.t.Helper()
-	if _, err := b.open(p, owner).ExecContext(migrator(b.t.Context()), text, args...); err != nil {
+	if _, err := b.open(p, owner).ExecContext(migrator(b.t.Context()), b.text(text), args...); err != nil {
 		b.t.Fatalf("%s: %v", text, err)
 	}
 }
@@ -161,15 +201,18 @@ func (b *bench) root(text string) {
 func (b *bench) columns(p dal.Place, owner tenant.ID, table string) []string {
 	b.t.Helper()
 	text := "SELECT name FROM pragma_table_info(?) ORDER BY name"
-	if b.mysql() {
+	switch {
+	case b.mysql():
 		text = "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY COLUMN_NAME"
+	case b.postgres():
+		text = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' AND table_name = ? ORDER BY column_name"
 	}
 	return b.list(p, owner, text, table)
 }
 
 func (b *bench) list(p dal.Place, owner tenant.ID, text string, args ...any) (out []string) {
 	b.t.Helper()
-	rows, err := b.open(p, owner).QueryContext(migrator(b.t.Context()), text, args...)
+	rows, err := b.open(p, owner).QueryContext(migrator(b.t.Context()), b.text(text), args...)
 	if err != nil {
 		b.t.Fatalf("%s: %v", text, err)
 	}
@@ -191,11 +234,11 @@ func migrator(ctx context.Context) context.Context {
 	return wire.With(ctx, &wire.Mark{Kind: wire.Migration})
 }
 
-// files makes a set of files that are the same in both dialects, by name: the statement up, a bar, and the statement down.
+// files makes a set of files that are the same in every dialect, by name: the statement up, a bar, and the statement down.
 func files(name string, bodies map[string]string) schema.Set {
 	all := fstest.MapFS{}
 	for file, body := range bodies {
-		for _, d := range []string{"sqlite", "mysql"} {
+		for _, d := range []string{"sqlite", "mysql", "postgres"} {
 			all[d+"/"+file] = &fstest.MapFile{Data: []byte(gooseFile(body))}
 		}
 	}
@@ -291,6 +334,14 @@ func heroSet() schema.Set {
 	id BIGINT NOT NULL,
 	created_at DATETIME(6) NULL,
 	updated_at DATETIME(6) NULL,
+	PRIMARY KEY (tenant_id, id)
+) | DROP TABLE IF EXISTS heros`))},
+		"postgres/0001_heros.sql": {Data: []byte(gooseFile(`CREATE TABLE IF NOT EXISTS heros (
+	tenant_id VARCHAR(63) COLLATE "C" NOT NULL,
+	player_id VARCHAR(64) COLLATE "C" NOT NULL,
+	id BIGINT NOT NULL,
+	created_at TIMESTAMPTZ(6) NULL,
+	updated_at TIMESTAMPTZ(6) NULL,
 	PRIMARY KEY (tenant_id, id)
 ) | DROP TABLE IF EXISTS heros`))},
 		"sqlite/0001_heros.sql": {Data: []byte(gooseFile(`CREATE TABLE IF NOT EXISTS heros (

@@ -174,7 +174,7 @@ func TestUp_DirtyHealsItself(t *testing.T) {
 // A file that was started and then changed cannot be run again, even where it could have been: it is not the same statement.
 func TestUp_DirtyAndChanged(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.m = diesAt("CREATE TABLE IF NOT EXISTS hero")
 		if _, err := b.up(game1); !errors.Is(err, errDied) {
 			t.Fatalf("Up: got %v, want it to die", err)
@@ -222,7 +222,7 @@ func TestUp_TableInUse(t *testing.T) {
 
 func TestResolve_NotMigrated(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		if err := schema.Resolve(t.Context(), b.cfg, schema.Resolution{Place: s1, Set: "game", Version: 1}); !errors.Is(err, schema.ErrNotMigrated) {
 			t.Fatalf("Resolve: got %v, want ErrNotMigrated", err)
 		}

@@ -16,3 +16,6 @@ func (m Migrator) Observed(o wire.Observer) Migrator {
 
 // ControlSet returns the set of the control database's own tables.
 func ControlSet() Set { return controlSet() }
+
+// PostgresLockKey is the number of the lock of a PostgreSQL database.
+const PostgresLockKey = postgresLockKey

@@ -20,10 +20,14 @@ func hold(t *testing.T, b *bench) (release func()) {
 	var pool *wire.Pool
 	var err error
 	text := "BEGIN IMMEDIATE"
-	if b.mysql() {
+	switch {
+	case b.mysql():
 		pool = b.open(s1, "")
 		text = fmt.Sprintf("SELECT GET_LOCK('%s', 0)", schema.LockName(b.cfg.Cluster.Shards[0].Database))
-	} else {
+	case b.postgres():
+		pool = b.open(s1, "")
+		text = fmt.Sprintf("SELECT pg_advisory_lock(%d)", schema.PostgresLockKey)
+	default:
 		if err := os.MkdirAll(b.cfg.Cluster.Dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -53,13 +57,13 @@ func hold(t *testing.T, b *bench) (release func()) {
 
 func TestUp_Locked(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.mustUp(game1)
 		release := hold(t, b)
 		b.m.LockWait = 100 * time.Millisecond // a server rounds it up to a second
 		_, err := b.up(game2)
 		var le *schema.LockedError
-		if !errors.As(err, &le) || !errors.Is(err, schema.ErrLocked) || le.Waited != b.m.LockWait || (le.Holder != 0) != b.mysql() {
+		if !errors.As(err, &le) || !errors.Is(err, schema.ErrLocked) || le.Waited != b.m.LockWait || (le.Holder != 0) != b.server() {
 			t.Fatalf("Up: got %v, want a *LockedError", err)
 		}
 		if len(b.columns(s1, "", "hero")) != 2 {
@@ -77,7 +81,7 @@ func TestUp_Locked(t *testing.T) {
 // ctx ends the wait.
 func TestUp_LockedUntilContextEnds(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.mustUp(game1)
 		release := hold(t, b)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

@@ -214,10 +214,10 @@ func TestUp_NoLoginSecret(t *testing.T) {
 // One server is down: what lies on the others is done, and the rest follows when it is back.
 func TestUp_Unreachable(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 3, func(t *testing.T, b *bench) {
+	onEach(t, 3, func(t *testing.T, b *bench) {
 		b.tenants(schemaTenant("zeta"))
 		var back func()
-		if b.mysql() {
+		if b.server() {
 			socket := b.cfg.Cluster.Shards[1].Address
 			b.cfg.Cluster.Shards[1].Address = filepath.Join(t.TempDir(), "no.sock")
 			back = func() { b.cfg.Cluster.Shards[1].Address = socket }
@@ -260,8 +260,8 @@ func TestUp_Unreachable(t *testing.T) {
 // Without the control database nothing is begun.
 func TestUp_ControlUnreachable(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 2, func(t *testing.T, b *bench) {
-		if b.mysql() {
+	onEach(t, 2, func(t *testing.T, b *bench) {
+		if b.server() {
 			b.cfg.Cluster.Shards[0].Address = filepath.Join(t.TempDir(), "no.sock")
 		} else if err := os.MkdirAll(filepath.Join(b.cfg.Cluster.Dir, "control.db"), 0o700); err != nil {
 			t.Fatal(err)

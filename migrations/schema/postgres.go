@@ -28,8 +28,7 @@ func (r *run) poolPostgres(e dal.Endpoint, name string, opts wire.Options) (*wir
 	return pool, nil
 }
 
-// openPostgres opens a database with the operator's login, and makes it and its two logins first when create is set. Without create one that does not
-// exist is [errMissing].
+// openPostgres opens a database with the operator's login, and makes it first when create is set. Without create one that does not exist is [errMissing].
 func (r *run) openPostgres(ctx context.Context, p dal.Place, server, target dal.Endpoint, create bool) (*database, error) {
 	operator := server
 	operator.Dialect, operator.Database = dal.Postgres, target.Database
@@ -47,11 +46,8 @@ func (r *run) openPostgres(ctx context.Context, p dal.Place, server, target dal.
 			err = open()
 		}
 	}
-	switch {
-	case wire.SQLState(err) == "3D000":
+	if wire.SQLState(err) == "3D000" {
 		err = errMissing
-	case err == nil && create:
-		err = r.createRoles(ctx, db)
 	}
 	if err != nil {
 		if db.pool != nil {
@@ -100,17 +96,11 @@ func (d *database) roles() []role {
 }
 
 // createRoles makes the database's logins where they are missing, and sets their passwords where they do not work. A login has no right but to
-// connect; what [run.secure] grants comes on top.
+// connect; what [run.secure] grants comes on top. The texts hold a hash of the password, and what the server says about them is reported by its code.
 func (r *run) createRoles(ctx context.Context, db *database) error {
-	// These texts hold a hash of the password, so this pool has no logger, and what the server says about them is reported by its code.
-	admin, err := r.poolPostgres(db.grants.server, "", wire.Options{Shard: "server " + db.grants.server.Address})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = admin.Close() }()
 	for _, who := range db.roles() {
 		var n int
-		if err := admin.QueryRowContext(mark(ctx), wire.Dollars(roleExists), who.name).Scan(&n); err != nil {
+		if err := db.pool.QueryRowContext(mark(ctx), wire.Dollars(roleExists), who.name).Scan(&n); err != nil {
 			return err
 		}
 		verifier, err := scram(who.password)
@@ -119,21 +109,29 @@ func (r *run) createRoles(ctx context.Context, db *database) error {
 		}
 		set := quotePostgres(who.name) + " WITH LOGIN NOINHERIT PASSWORD '" + verifier + "'"
 		if n == 0 {
-			if err := db.rolesError("create", who, execAdmin(ctx, admin, "CREATE ROLE "+set)); err != nil && !errors.Is(err, errTaken) {
+			if err = db.rolesError("create", who, db.exec(ctx, "CREATE ROLE "+set)); errors.Is(err, errTaken) {
+				n = 1
+			} else if err != nil {
 				return err
 			}
 		}
-		if err := db.rolesError("let in", who, execAdmin(ctx, admin, "GRANT CONNECT ON DATABASE "+quotePostgres(db.target.Database)+" TO "+quotePostgres(who.name))); err != nil {
+		let := unless{
+			"has_database_privilege(" + textPostgres(who.name) + ", current_database(), 'CONNECT')",
+			"GRANT CONNECT ON DATABASE " + quotePostgres(db.target.Database) + " TO " + quotePostgres(who.name),
+		}
+		if err := db.ensure(ctx, "let in login "+who.name, let); err != nil {
 			return err
 		}
-		err = r.tryPostgres(ctx, db.target, who)
-		if !isPostgresLoginFault(err) {
-			if err != nil {
-				return err
-			}
+		if n == 0 {
 			continue
 		}
-		if err := db.rolesError("set the password of", who, execAdmin(ctx, admin, "ALTER ROLE "+set)); err != nil {
+		if err = r.tryPostgres(ctx, db.target, who); err == nil {
+			continue
+		}
+		if !isPostgresLoginFault(err) {
+			return err
+		}
+		if err := db.rolesError("set the password of", who, db.exec(ctx, "ALTER ROLE "+set)); err != nil {
 			return err
 		}
 		if err := r.tryPostgres(ctx, db.target, who); isPostgresLoginFault(err) {
@@ -143,11 +141,6 @@ func (r *run) createRoles(ctx context.Context, db *database) error {
 		}
 	}
 	return nil
-}
-
-func execAdmin(ctx context.Context, admin *wire.Pool, text string) error {
-	_, err := admin.ExecContext(mark(ctx), text)
-	return err
 }
 
 // errTaken says that another run made a role meanwhile.
@@ -160,8 +153,6 @@ func (d *database) rolesError(op string, who role, err error) error {
 		return nil
 	case state == "42710", state == "23505":
 		return errTaken
-	case state == "42501" && op == "let in":
-		return d.grants.missing(op+" login "+who.name, err)
 	case state == "42501":
 		return &GrantError{Server: d.grants.server.String(), Op: op + " login " + who.name, Grant: "ALTER ROLE " + d.grants.account + " CREATEROLE", Err: err}
 	case state != "":
@@ -246,19 +237,68 @@ func (r *run) lockPostgres(ctx context.Context, db *database) (*lock, error) {
 	return nil, err
 }
 
-// tableRights are what a login may do with a table.
-type tableRights struct{ app, system string }
+// rowRights are what a login may do with rows. TRUNCATE is not among them: no policy applies to it.
+const rowRights = "SELECT, INSERT, UPDATE, DELETE"
 
-// rightsOf are the rights on a declared table. TRUNCATE is in none: no policy applies to it.
-func rightsOf(c dal.Class) tableRights {
-	const rows, read = "SELECT, INSERT, UPDATE, DELETE", "SELECT"
+// rightsOf are the rights of the two logins on a declared table.
+func rightsOf(c dal.Class) (app, system string) {
 	switch c {
 	case dal.TenantClass, dal.LocalClass:
-		return tableRights{rows, rows}
+		return rowRights, rowRights
 	case dal.GlobalClass:
-		return tableRights{read, rows}
+		return "SELECT", rowRights
 	}
-	return tableRights{"", rows}
+	return "", rowRights
+}
+
+// hasAll asks whether a role, a literal, has all of the rights on a table.
+func hasAll(role, table, rights string) string {
+	var parts []string
+	for right := range strings.SplitSeq(rights, ", ") {
+		parts = append(parts, "has_table_privilege("+role+", "+table+", '"+right+"')")
+	}
+	return strings.Join(parts, " AND ")
+}
+
+// hasOnly asks whether it has these rights and no other.
+func hasOnly(role, table, rights string) string {
+	var parts []string
+	for _, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"} {
+		not := "NOT "
+		if strings.Contains(rights, right) {
+			not = ""
+		}
+		parts = append(parts, not+"has_table_privilege("+role+", "+table+", '"+right+"')")
+	}
+	return strings.Join(parts, " AND ")
+}
+
+// textPostgres quotes a literal. Strings are standard, so a backslash is one.
+func textPostgres(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// unless is a statement that is sent unless what it would bring about is so already: rights are rows of the catalogue, and rewriting them at every start
+// would meet whoever else writes them.
+type unless struct{ so, text string }
+
+// ensure asks once what is so already, and sends the rest in one transaction.
+func (d *database) ensure(ctx context.Context, op string, list ...unless) error {
+	asked := make([]string, len(list))
+	so := make([]bool, len(list))
+	into := make([]any, len(list))
+	for i, u := range list {
+		asked[i], into[i] = "COALESCE("+u.so+", true)", &so[i]
+	}
+	err := d.query(ctx, "SELECT "+strings.Join(asked, ", "), func(rows *sql.Rows) error { return rows.Scan(into...) })
+	if err != nil {
+		return err
+	}
+	var texts []string
+	for i, u := range list {
+		if !so[i] {
+			texts = append(texts, u.text)
+		}
+	}
+	return d.inOne(ctx, op, texts)
 }
 
 // secure puts the floor under the declared tables, once their files have run: row-level security, forced, with the library's two policies, and the rights
@@ -268,22 +308,39 @@ func (r *run) secure(ctx context.Context, db *database) error {
 	if db.dialect != dal.Postgres {
 		return nil
 	}
-	texts := []string{
-		// A temporary table or one of another's making could stand in front of a table, and whoever may connect could be anybody's tenant.
-		"REVOKE ALL ON DATABASE " + quotePostgres(db.target.Database) + " FROM PUBLIC",
-		"REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+	base := quotePostgres(db.target.Database)
+	// First, since what everybody may do the logins need no grant for.
+	err := db.ensure(ctx, "take rights on the database from everybody",
+		// Whoever may connect could be anybody's tenant, and a table or function of another's making could stand in front of one.
+		unless{"NOT has_database_privilege('public', current_database(), 'CONNECT')", "REVOKE CONNECT ON DATABASE " + base + " FROM PUBLIC"},
+		unless{"NOT has_database_privilege('public', current_database(), 'TEMPORARY')", "REVOKE TEMPORARY ON DATABASE " + base + " FROM PUBLIC"},
+		unless{"NOT has_schema_privilege('public', 'public', 'CREATE')", "REVOKE CREATE ON SCHEMA public FROM PUBLIC"},
+	)
+	if err == nil {
+		err = r.createRoles(ctx, db)
 	}
+	if err != nil {
+		return err
+	}
+	var list []unless
 	for _, who := range db.roles() {
-		texts = append(texts, "GRANT USAGE ON SCHEMA public TO "+quotePostgres(who.name))
+		role := textPostgres(who.name)
+		list = append(list, unless{"has_schema_privilege(" + role + ", 'public', 'USAGE')", "GRANT USAGE ON SCHEMA public TO " + quotePostgres(who.name)})
+		if db.place == (dal.Place{}) { // the control database's tables, and not those of the migrator
+			own, err := read(controlSet(), dal.Postgres)
+			if err != nil {
+				return err
+			}
+			for _, f := range own.files {
+				if f.up.verb == "CREATE" && f.up.object == "TABLE" {
+					list = append(list, unless{hasAll(role, textPostgres(f.up.name), rowRights), "GRANT " + rowRights + " ON " + f.up.name + " TO " + quotePostgres(who.name)})
+				}
+			}
+		} else {
+			list = append(list, unless{"has_table_privilege(" + role + ", '" + placeTable + "', 'SELECT')", "GRANT SELECT ON " + placeTable + " TO " + quotePostgres(who.name)})
+		}
 	}
-	if db.place == (dal.Place{}) {
-		texts = append(texts, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO "+quotePostgres(db.target.SystemUser))
-		return db.inOne(ctx, "set the rights on the control database", texts)
-	}
-	for _, who := range db.roles() {
-		texts = append(texts, "GRANT SELECT ON "+placeTable+" TO "+quotePostgres(who.name))
-	}
-	if err := db.inOne(ctx, "set the rights on the database", texts); err != nil {
+	if err := db.ensure(ctx, "set the rights on the database", list...); err != nil || db.place == (dal.Place{}) {
 		return err
 	}
 	for _, t := range r.cfg.Tables {
@@ -312,12 +369,20 @@ func (d *database) secureTable(ctx context.Context, name string, class dal.Class
 		return err
 	}
 	table, app, system := quotePostgres(name), quotePostgres(d.target.User), quotePostgres(d.target.SystemUser)
-	rights := rightsOf(class)
-	texts := []string{"REVOKE ALL ON " + table + " FROM PUBLIC, " + app + ", " + system}
-	if rights.app != "" {
-		texts = append(texts, "GRANT "+rights.app+" ON "+table+" TO "+app)
+	appRights, systemRights := rightsOf(class)
+	right := false
+	err = d.query(ctx, "SELECT "+hasOnly(textPostgres(d.target.User), "oid", appRights)+" AND "+hasOnly(textPostgres(d.target.SystemUser), "oid", systemRights)+
+		" FROM pg_class WHERE oid = to_regclass('public.' || quote_ident(?))", func(rows *sql.Rows) error { return rows.Scan(&right) }, name)
+	if err != nil {
+		return err
 	}
-	texts = append(texts, "GRANT "+rights.system+" ON "+table+" TO "+system)
+	var texts []string
+	if !right {
+		texts = append(texts, "REVOKE ALL ON "+table+" FROM PUBLIC, "+app+", "+system, "GRANT "+systemRights+" ON "+table+" TO "+system)
+		if appRights != "" {
+			texts = append(texts, "GRANT "+appRights+" ON "+table+" TO "+app)
+		}
+	}
 	if class == dal.TenantClass || class == dal.LocalClass {
 		if !enabled {
 			texts = append(texts, "ALTER TABLE "+table+" ENABLE ROW LEVEL SECURITY")
@@ -357,6 +422,9 @@ func (d *database) secureTable(ctx context.Context, name string, class dal.Class
 
 // inOne sends texts of this package in one transaction.
 func (d *database) inOne(ctx context.Context, op string, texts []string) error {
+	if len(texts) == 0 {
+		return nil
+	}
 	tx, err := d.pool.BeginTx(mark(ctx), nil)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 
 func TestProvision(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 2, func(t *testing.T, b *bench) {
+	onEach(t, 2, func(t *testing.T, b *bench) {
 		ctx := t.Context()
 		b.tenants(sharedTenant("acme"))
 		b.mustUp(game1)
@@ -71,7 +71,7 @@ func TestProvision_StoreServesAfter(t *testing.T) {
 		dal.Model
 		PlayerID string
 	}
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.cfg.Tables = []dal.Table{dal.Tenant[Hero]("player", "player_id")}
 		heroes := heroSet()
 		b.mustUp(heroes)
@@ -110,13 +110,13 @@ func TestProvision_StoreServesAfter(t *testing.T) {
 
 func TestProvision_Refused(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		ctx := t.Context()
 		b.tenants(schemaTenant("zeta"))
 		if _, err := schema.Provision(ctx, b.cfg, "zeta", game1); !errors.Is(err, schema.ErrNotMigrated) {
 			t.Fatalf("Provision before Up: got %v, want ErrNotMigrated", err)
 		}
-		if !b.mysql() {
+		if !b.server() {
 			if _, err := os.Stat(filepath.Join(b.cfg.Cluster.Dir, "control.db")); err == nil {
 				t.Fatal("Provision before Up made a control database")
 			}
@@ -151,7 +151,7 @@ func TestProvision_Refused(t *testing.T) {
 		b.tenants(databaseTenant("big"))
 		more := slices.Clone(b.cfg.Cluster.Shards)
 		b.cfg.Cluster.Shards = append(more, more[0])
-		if b.mysql() {
+		if b.server() {
 			b.cfg.Cluster.Shards[1].Database += "x"
 		}
 		if _, err := schema.Provision(ctx, b.cfg, "big", game1); !errors.Is(err, control.ErrMismatch) {
@@ -163,10 +163,13 @@ func TestProvision_Refused(t *testing.T) {
 // A provisioning that dies anywhere is taken up by the next one.
 func TestProvision_DiesAnywhere(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.mustUp(game1)
 		step := 1
-		if b.mysql() || raceEnabled {
+		switch {
+		case b.postgres():
+			step = 9
+		case b.server() || raceEnabled:
 			step = 4
 		}
 		finished := false
@@ -195,7 +198,7 @@ func TestProvision_DiesAnywhere(t *testing.T) {
 
 func TestProvision_Concurrent(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.mustUp(game1)
 		b.tenants(databaseTenant("a"), databaseTenant("b"), schemaTenant("c"))
 		var wg sync.WaitGroup

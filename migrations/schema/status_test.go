@@ -15,7 +15,7 @@ import (
 // Before the first run everything is pending, and looking at it makes nothing.
 func TestStatus_NothingExists(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 2, func(t *testing.T, b *bench) {
+	onEach(t, 2, func(t *testing.T, b *bench) {
 		b.tenants(schemaTenant("zeta"), databaseTenant("big"))
 		all := b.status(game2)
 		var names []string
@@ -28,7 +28,7 @@ func TestStatus_NothingExists(t *testing.T) {
 		if want := []string{"|control", "big-s1|game", "s1|game", "s1/t_zeta|game", "s2|game", "s2/t_zeta|game"}; !reflect.DeepEqual(names, want) {
 			t.Fatalf("Status: got %v, want %v", names, want)
 		}
-		if !b.mysql() {
+		if !b.server() {
 			if _, err := os.Stat(b.cfg.Cluster.Dir); err == nil {
 				t.Fatal("Status made the folder")
 			}
@@ -45,7 +45,7 @@ func TestStatus_NothingExists(t *testing.T) {
 // Status sends nothing that changes anything.
 func TestStatus_ReadsOnly(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.tenants(schemaTenant("zeta"), databaseTenant("big"))
 		b.mustUp(game1)
 		sent := 0
@@ -88,7 +88,7 @@ func TestStatus_Ahead(t *testing.T) {
 // A history that this library did not write is refused, not guessed at.
 func TestStatus_ForeignHistory(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.mustUp(game1)
 		b.exec(s1, "", "DELETE FROM tdal_checksums")
 		if s := b.status(game1)[1]; !reflect.DeepEqual(s.Changed, []string{"0001_hero.sql"}) {
@@ -105,7 +105,7 @@ func TestStatus_ForeignHistory(t *testing.T) {
 // A file that was rolled back by hand, with goose's own command, is pending again.
 func TestUp_AfterDownByHand(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.mustUp(game1)
 		b.exec(s1, "", "DROP TABLE hero")
 		b.exec(s1, "", "DELETE FROM tdal_version_game WHERE version_id = 1")

@@ -23,7 +23,7 @@ import (
 
 func TestUp_AllModels(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 2, func(t *testing.T, b *bench) {
+	onEach(t, 2, func(t *testing.T, b *bench) {
 		b.tenants(sharedTenant("acme"), schemaTenant("zeta"), databaseTenant("big"))
 		rep := b.mustUp(game2, schema.Saga())
 		want := []string{"big-s1", "s1", "s1/t_zeta", "s2", "s2/t_zeta"}
@@ -95,7 +95,7 @@ func TestUp_SQLiteFiles(t *testing.T) {
 // A new release: what is there stays, what is new is applied.
 func TestUp_NewRelease(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.tenants(schemaTenant("zeta"))
 		b.mustUp(game1)
 		b.exec(dal.Place{Shard: "s1"}, "", "INSERT INTO hero (tenant_id, id) VALUES ('acme', 7)")
@@ -122,7 +122,7 @@ func TestUp_NewRelease(t *testing.T) {
 // Ten places; the fifth fails. The others are done, the report says which file failed where, the place's version is recorded, and a later run resumes.
 func TestUp_T68_FifthOfTenFails(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		var all []tenant.Tenant
 		for i := range 9 { // with the shared place there are ten
 			all = append(all, schemaTenant(tenant.ID(fmt.Sprintf("n%d", i+1))))
@@ -188,7 +188,7 @@ func TestUp_T68_FifthOfTenFails(t *testing.T) {
 // A place that fails at its third file has two: that is what is recorded.
 func TestUp_T68_RecordsHowFarItCame(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		set := files("game", map[string]string{"0001_hero.sql": createHero, "0002_item.sql": createItem, "0003_bad.sql": "ALTER TABLE nothing ADD COLUMN x INT | ALTER TABLE nothing DROP COLUMN x"})
 		never := files("never", map[string]string{"0001_never.sql": "CREATE TABLE IF NOT EXISTS never (id BIGINT NOT NULL) | DROP TABLE IF EXISTS never"})
 		rep, err := b.up(set, never)
@@ -209,7 +209,7 @@ func TestUp_T68_RecordsHowFarItCame(t *testing.T) {
 // A store refuses a place that is behind, and serves again when it is not.
 func TestUp_T68_StoreRefusesOldPlace(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.tenants(schemaTenant("old"))
 		b.mustUp(game1)
 		place := dal.Place{Shard: "s1", Schema: "t_old"}
@@ -239,7 +239,7 @@ func TestUp_T68_StoreRefusesOldPlace(t *testing.T) {
 
 func TestUp_TwoAtOnce(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 2, func(t *testing.T, b *bench) {
+	onEach(t, 2, func(t *testing.T, b *bench) {
 		b.tenants(sharedTenant("acme"), schemaTenant("zeta"), databaseTenant("big"))
 		const runs = 4
 		var wg sync.WaitGroup
@@ -278,7 +278,7 @@ func TestUp_TwoAtOnce(t *testing.T) {
 
 func TestUp_ChecksumChanged(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 2, func(t *testing.T, b *bench) {
+	onEach(t, 2, func(t *testing.T, b *bench) {
 		b.mustUp(game1)
 		changed := files("game", map[string]string{
 			"0001_hero.sql": strings.Replace(createHero, "id BIGINT", "id INT", 1), "0002_level.sql": addLevel, "0003_item.sql": createItem,
@@ -329,7 +329,7 @@ func TestUp_ChecksumLineEnds(t *testing.T) {
 
 func TestUp_OutOfOrder(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		gap := files("game", map[string]string{"0001_hero.sql": createHero, "0003_item.sql": createItem})
 		b.mustUp(gap)
 		_, err := b.up(game2)
@@ -345,7 +345,7 @@ func TestUp_OutOfOrder(t *testing.T) {
 
 func TestUp_OtherShardList(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 3, func(t *testing.T, b *bench) {
+	onEach(t, 3, func(t *testing.T, b *bench) {
 		all := b.cfg.Cluster.Shards
 		b.cfg.Cluster.Shards = all[:2]
 		b.mustUp(game1)
@@ -389,7 +389,7 @@ func TestUp_SwappedServers(t *testing.T) {
 
 func TestUp_PlacementChange(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.tenants(sharedTenant("acme"), schemaTenant("zeta"))
 		b.mustUp(game1)
 		b.tenants(schemaTenant("acme"), sharedTenant("zeta"), schemaTenant("new"))
@@ -407,7 +407,7 @@ func TestUp_PlacementChange(t *testing.T) {
 // Limits and status follow the registry; tenants that left it keep their databases up to date.
 func TestUp_RegistryChanges(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		b.tenants(sharedTenant("acme"), schemaTenant("zeta"))
 		b.mustUp(game1)
 		acme := sharedTenant("acme")
@@ -431,7 +431,7 @@ func TestUp_RegistryChanges(t *testing.T) {
 
 func TestUp_NewKeyspace(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		type Hero struct {
 			dal.Model
 			PlayerID string
@@ -480,7 +480,7 @@ func TestUp_T46_PlaceConflict(t *testing.T) {
 	}
 	t.Run("a default shard", func(t *testing.T) {
 		t.Parallel()
-		onBoth(t, 1, func(t *testing.T, b *bench) {
+		onEach(t, 1, func(t *testing.T, b *bench) {
 			b.tenants(databaseTenant("evil", "s1"))
 			if rep, err := b.up(game1); err == nil || rep.Places != nil {
 				t.Fatalf("Up: got %v, want it refused before any place", err)
@@ -524,7 +524,7 @@ func TestUp_T46_IdentifierInjection(t *testing.T) {
 		{ID: "ok", Model: tenant.OwnSchema, Placement: tenant.Placement{Schema: "mysql"}},
 		databaseTenant("ok", "a/b"), databaseTenant("ok", "x`; --"),
 	} {
-		onBoth(t, 1, func(t *testing.T, b *bench) {
+		onEach(t, 1, func(t *testing.T, b *bench) {
 			seen := &hook{before: func(int, wire.Event) error { return nil }}
 			b.m = b.m.Observed(seen)
 			b.cfg.Registry = listing{bad}
@@ -537,7 +537,7 @@ func TestUp_T46_IdentifierInjection(t *testing.T) {
 			if seen.count != 0 {
 				t.Fatalf("%d operations reached a database, want none", seen.count)
 			}
-			if !b.mysql() {
+			if !b.server() {
 				if _, err := os.Stat(b.cfg.Cluster.Dir); err == nil {
 					t.Fatal("the folder was made")
 				}
@@ -605,7 +605,7 @@ func TestUp_Progress(t *testing.T) {
 
 func TestUp_Cancelled(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 2, func(t *testing.T, b *bench) {
+	onEach(t, 2, func(t *testing.T, b *bench) {
 		b.mustUp()
 		ctx, cancel := context.WithCancel(t.Context())
 		b.m.Parallelism = 1
@@ -625,16 +625,18 @@ func TestUp_Cancelled(t *testing.T) {
 func TestUp_DiesAnywhere(t *testing.T) {
 	t.Parallel()
 	repeatable := files("game", map[string]string{"0001_hero.sql": createHero, "0002_item.sql": createItem})
-	onBoth(t, 1, func(t *testing.T, b *bench) {
+	onEach(t, 1, func(t *testing.T, b *bench) {
 		cluster, name := b.cfg.Cluster, ""
-		if b.mysql() {
+		if b.server() {
 			name = cluster.Shards[0].Database
 		}
 		step := 1
 		switch {
-		case b.mysql() && raceEnabled:
+		case b.postgres():
+			step = 13
+		case b.server() && raceEnabled:
 			step = 11
-		case b.mysql():
+		case b.server():
 			step = 4 // each run makes databases and flushes
 		case raceEnabled:
 			step = 6
@@ -645,7 +647,7 @@ func TestUp_DiesAnywhere(t *testing.T) {
 				t.Fatal("a run has more than 1000 operations")
 			}
 			// A deployment of its own each time.
-			if b.mysql() {
+			if b.server() {
 				b.cfg.Cluster.Shards = slices.Clone(cluster.Shards)
 				b.cfg.Cluster.Shards[0].Database = fmt.Sprintf("%s_k%d", name, n)
 			} else {
