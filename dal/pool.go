@@ -81,7 +81,7 @@ func (b *binding) enter(ctx context.Context, write bool) (*database, wire.Permit
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := b.serves(ctx, write); err != nil { // the status changed while it waited
+	if err := b.stillServes(ctx, write, permit); err != nil { // the status changed while it waited
 		permit.Release()
 		return nil, nil, err
 	}

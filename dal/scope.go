@@ -327,7 +327,7 @@ func (b *binding) prepare(db *gorm.DB, v verb) (admitted, error) {
 	part := len(stmt.Vars) > 0 // gorm builds a sub-query with the values of the statement around it
 	var node *scopedWhere
 	if v != verbCreate && b.injects(stmt, t) {
-		node = inject(stmt, b.id)
+		node = inject(stmt, b.id, t.tenantColumn(b.db.dialect))
 	}
 	switch v {
 	case verbQuery, verbRow:

@@ -33,6 +33,7 @@ const openParallelism = 8
 type Store struct {
 	cfg      Config
 	log      *slog.Logger
+	began    time.Time
 	tables   *tables
 	gate     *gate.Gate
 	quota    *quota.Quota
@@ -102,7 +103,7 @@ func newStore(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	log := slog.New(tenant.NewLogHandler(cfg.Logger.Handler()))
-	s := &Store{cfg: cfg, log: log, tables: ts, quota: q, registry: cfg.Registry}
+	s := &Store{cfg: cfg, log: log, began: time.Now(), tables: ts, quota: q, registry: cfg.Registry}
 	if s.gate, err = newGate(cfg.Cluster.Dialect, ts); err != nil {
 		return nil, err
 	}
@@ -626,17 +627,21 @@ func (s *Store) bindTo(ctx context.Context, key KeyRef, b *binding) error {
 type handleParts struct {
 	binding   binding
 	pool      pool
+	gorm      gorm.DB
+	config    gorm.Config
 	statement gorm.Statement
 }
 
-// handle makes a session of the place's *gorm.DB whose statements go through p.
+// handle makes a session of the place's *gorm.DB whose statements go through p. It is what gorm's Session{NewDB, Context} makes, without the copy of the
+// place's own statement, of which a new chain takes nothing.
 func (h *handleParts) handle(ctx context.Context, p gorm.ConnPool) *gorm.DB {
-	// Session with a context would copy the place's own statement first, of which a new chain takes nothing.
-	g := h.pool.db.gorm.Session(&gorm.Session{NewDB: true})
-	g.ConnPool = &h.pool // what a statement falls back to after its transaction
-	h.statement = gorm.Statement{DB: g, ConnPool: p, Context: ctx, Clauses: map[string]clause.Clause{}}
-	g.Statement = &h.statement
-	return g
+	root := h.pool.db.gorm
+	h.config = *root.Config
+	h.config.ConnPool = &h.pool // what a statement falls back to after its transaction
+	h.statement = gorm.Statement{DB: &h.gorm, ConnPool: p, Context: ctx, Clauses: map[string]clause.Clause{}}
+	h.gorm = *root // as opened: each chain on it begins anew
+	h.gorm.Config, h.gorm.Statement = &h.config, &h.statement
+	return &h.gorm
 }
 
 // handle makes a handle of binding b whose statements go through p.

@@ -79,6 +79,16 @@ type table struct {
 	schema   *schema.Schema
 	tenant   *schema.Field // nil for Global
 	shardKey *schema.Field // for TenantClass
+
+	backQuoted, doubleQuoted string // see tenantColumn
+}
+
+// tenantColumn returns tenant_id with its table, quoted: both names are plain.
+func (t *table) tenantColumn(d Dialect) string {
+	if d == Postgres {
+		return t.doubleQuoted
+	}
+	return t.backQuoted
 }
 
 // newTables parses every declared model and refuses what cannot be scoped, all in one error.
@@ -121,6 +131,7 @@ func newTable(d Table, cache *sync.Map) (*table, error) {
 		return nil, &ModelError{Model: modelName(d.model), Problem: fmt.Sprintf("gorm cannot parse it: %v", err), Mend: "mend the model's tags"}
 	}
 	t := &table{Table: d, name: s.Table, schema: s}
+	t.backQuoted, t.doubleQuoted = "`"+s.Table+"`.`"+TenantColumn+"`", `"`+s.Table+`"."`+TenantColumn+`"`
 	fail := func(problem, mend string) (*table, error) {
 		return nil, &ModelError{Table: s.Table, Model: modelName(d.model), Problem: problem, Mend: mend}
 	}

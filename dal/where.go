@@ -11,15 +11,14 @@ import (
 //
 // and always writes the parentheses itself: gorm adds them only where it sees " OR " with blanks.
 type scopedWhere struct {
-	id   any                  // the tenant.ID to bind
-	user clause.Where         // the caller's conditions; may be empty
-	list [1]clause.Expression // the node itself, for the clause that it stands in
+	id     any                  // the tenant.ID to bind
+	column string               // the tenant's column as the dialect quotes it, with its table
+	user   clause.Where         // the caller's conditions; may be empty
+	list   [1]clause.Expression // the node itself, for the clause that it stands in
 
 	// Where it was printed: a statement without it, or with two, does not leave.
-	built      int
-	start, end int // offsets in the text
-	hole       int // offset of the tenant's placeholder
-	arg        int // index of the tenant in the values
+	built int
+	arg   int // index of the tenant in the values
 }
 
 // Build writes the predicate.
@@ -29,17 +28,16 @@ func (w *scopedWhere) Build(b clause.Builder) {
 		return // printed into something that is not sent: it stays unbuilt, and the statement does not leave
 	}
 	w.built++
-	w.start = stmt.SQL.Len()
-	stmt.WriteQuoted(clause.Column{Table: clause.CurrentTable, Name: TenantColumn})
+	_, _ = stmt.WriteString(w.column)
 	_, _ = stmt.WriteString(" = ")
-	w.hole, w.arg = stmt.SQL.Len(), len(stmt.Vars)
-	stmt.AddVar(stmt, w.id)
+	w.arg = len(stmt.Vars)
+	stmt.Vars = append(stmt.Vars, w.id) // as AddVar does, which would ask first whether the id writes SQL
+	stmt.DB.Dialector.BindVarTo(stmt, stmt, w.id)
 	if len(w.user.Exprs) > 0 {
 		_, _ = stmt.WriteString(" AND (")
 		w.user.Build(stmt)
 		_ = stmt.WriteByte(')')
 	}
-	w.end = stmt.SQL.Len()
 }
 
 // saved is what a scoped statement's clauses were before; a chain that is used again starts from them.
@@ -79,8 +77,8 @@ func (s *saved) restore(stmt *gorm.Statement) {
 }
 
 // inject wraps the caller's conditions. Whatever gorm adds later (the primary key, soft delete) is joined to the node by AND.
-func inject(stmt *gorm.Statement, id any) *scopedWhere {
-	node := &scopedWhere{id: id}
+func inject(stmt *gorm.Statement, id any, column string) *scopedWhere {
+	node := &scopedWhere{id: id, column: column}
 	c := stmt.Clauses["WHERE"]
 	if w, ok := c.Expression.(clause.Where); ok {
 		node.user = w

@@ -19,6 +19,7 @@ type request struct {
 	try     bool // it never waits
 	second  bool // it is counted as granted already, in the tenant's lane
 	paid    bool // its token was taken
+	waited  bool // in a line
 }
 
 // admit decides one request.
@@ -27,7 +28,9 @@ func (q *Quota) admit(ctx context.Context, s *stripe, r request) (*Permit, error
 	if err != nil {
 		return nil, err
 	}
-	return newPermit(ln, nil), nil
+	p := newPermit(ln, nil)
+	p.waited = r.waited
+	return p, nil
 }
 
 // admitPooled decides one request, and then another for the line of the pool. What the first has taken is given back when the second is refused.
@@ -39,7 +42,9 @@ func (q *Quota) admitPooled(ctx context.Context, r, then request) (*Permit, erro
 	}
 	pool, err := q.acquire(ctx, q.stripe(then.shard), &then)
 	if err == nil {
-		return newPermit(ln, pool), nil
+		p := newPermit(ln, pool)
+		p.waited = r.waited || then.waited
+		return p, nil
 	}
 	s.mu.Lock()
 	ln.release()
@@ -94,6 +99,7 @@ func (q *Quota) acquire(ctx context.Context, s *stripe, r *request) (*lane, erro
 	if err != nil {
 		return nil, err
 	}
+	r.waited = true
 	if err := s.wait(ctx, ln, r, w); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,8 @@ type Permit struct {
 	lane *lane
 	pool *lane        // of the pool's own line; nil for a permit of one lane
 	refs atomic.Int64 // 0 means given back, for ever
+
+	waited bool // fixed
 }
 
 // newPermit returns a permit with one reference for slots of ln and pool that are counted already; pool may be nil.
@@ -31,6 +33,9 @@ func (p *Permit) Tenant() tenant.ID { return p.lane.acct.key.id }
 
 // Shard returns the shard that the permit is for.
 func (p *Permit) Shard() string { return p.lane.shard }
+
+// Waited reports whether the caller stood in a line before it got the permit: what it knew before may have changed meanwhile.
+func (p *Permit) Waited() bool { return p.waited }
 
 // Retain adds a reference, which one more [Permit.Release] must end. The caller must hold a reference itself. On a permit that was
 // given back it does nothing but count in [Stats.LateRetains]; where that may happen, use [Permit.TryRetain] and see.

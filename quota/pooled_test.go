@@ -98,3 +98,31 @@ func TestAdmitPooled_Nested(t *testing.T) {
 		t.Errorf("%d permits in use, want 1", n)
 	}
 }
+
+// A permit knows whether its caller stood in a line for it.
+func TestPermit_Waited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuota(t, quota.Config{MaxWait: time.Second})
+		first, err := pooled(t.Context(), q, "acme", none, 1)
+		if err != nil || first.Waited() {
+			t.Fatalf("alone: waited %v, %v", first != nil && first.Waited(), err)
+		}
+		second := make(chan *quota.Permit)
+		go func() {
+			p, err := pooled(t.Context(), q, "zeta", none, 1)
+			if err != nil {
+				t.Error(err)
+			}
+			second <- p
+		}()
+		synctest.Wait()
+		first.Release()
+		if p := <-second; p != nil {
+			if !p.Waited() {
+				t.Error("served from the pool's line, and Waited says no")
+			}
+			p.Release()
+		}
+	})
+}
