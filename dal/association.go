@@ -44,7 +44,8 @@ type (
 
 // heldBonds are the bonds of one statement; a clone of it has the same settings.
 type heldBonds struct {
-	stmt *gorm.Statement
+	stmt  *gorm.Statement
+	first bool // no statement further up saves relations
 	*bonds
 }
 
@@ -61,7 +62,7 @@ func errorOr(db *gorm.DB, err error) bool {
 func relateBefore(create bool) func(*gorm.DB) {
 	return func(db *gorm.DB) {
 		stmt := db.Statement
-		if db.Error != nil || db.DryRun || stmt.Schema == nil || len(stmt.Schema.Relationships.Relations) == 0 {
+		if db.Error != nil || db.DryRun || stmt.Schema != nil && len(stmt.Schema.Relationships.Relations) == 0 {
 			return
 		}
 		b, err := bindingOf(db)
@@ -69,6 +70,10 @@ func relateBefore(create bool) func(*gorm.DB) {
 			err = b.matches(stmt.Context)
 		}
 		if errorOr(db, err) {
+			return
+		}
+		if stmt.Schema == nil { // an update by Table("name"): its values name rows too
+			errorOr(db, b.checkNamed(db, create))
 			return
 		}
 		t := b.store.tables.byType[stmt.Schema.ModelType]
@@ -79,14 +84,19 @@ func relateBefore(create bool) func(*gorm.DB) {
 		if errorOr(db, err) {
 			return
 		}
-		stmt.Settings.Store(bondsKey{}, heldBonds{stmt, bs})
+		held := heldBonds{stmt: stmt, bonds: bs}
 		if bs != nil {
+			_, inner := stmt.Settings.Load(seenKey{})
+			held.first = !inner
 			noteSaved(db, bs)
+		}
+		stmt.Settings.Store(bondsKey{}, held)
+		if bs != nil {
 			if errorOr(db, b.find(db, t, bs, create)) || errorOr(db, b.saveParents(db, bs, create)) {
 				return
 			}
 		}
-		errorOr(db, b.checkReferences(db, t, bs, create))
+		errorOr(db, b.checkReferences(db, t, stmt.Schema, bs, create))
 	}
 }
 
@@ -97,7 +107,14 @@ func relateAfter(create bool) func(*gorm.DB) {
 		v, _ := stmt.Settings.Load(bondsKey{})
 		held, _ := v.(heldBonds)
 		bs := held.bonds
-		if bs == nil || held.stmt != stmt || db.Error != nil || !create && db.RowsAffected == 0 && savesAll(stmt) {
+		if bs == nil || held.stmt != stmt {
+			return
+		}
+		defer stmt.Settings.Delete(bondsKey{})
+		if held.first { // a chain that is used again begins anew
+			defer stmt.Settings.Delete(seenKey{})
+		}
+		if db.Error != nil || !create && db.RowsAffected == 0 && savesAll(stmt) {
 			return // Save goes on with a create, which comes back here
 		}
 		b, err := bindingOf(db)
@@ -111,6 +128,19 @@ func relateAfter(create bool) func(*gorm.DB) {
 			}
 		}
 	}
+}
+
+// checkNamed checks the references of an update by Table("name").
+func (b *binding) checkNamed(db *gorm.DB, create bool) error {
+	t := b.store.tables.byName[db.Statement.Table]
+	if t == nil || len(t.schema.Relationships.BelongsTo) == 0 {
+		return nil
+	}
+	parsed := &gorm.Statement{DB: db}
+	if err := parsed.Parse(reflect.New(t.schema.ModelType).Interface()); err != nil {
+		return err
+	}
+	return b.checkReferences(db, t, parsed.Schema, nil, create)
 }
 
 // savesAll reports the update of a Save.

@@ -325,3 +325,56 @@ func TestWrites_SystemScope(t *testing.T) {
 		t.Errorf("rows changed:\n%s", after)
 	}
 }
+
+func TestAssociation_ChainIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	o := newOrder(t, "sqlite")
+	o.seed(t)
+	tx := o.as(o.a).Select("*") // one statement for all that follows
+	k := &Knight{PlayerID: "7", Name: "k", Pets: []Pet{{Name: "first"}}}
+	if err := tx.Create(k).Error; err != nil {
+		t.Fatal(err)
+	}
+	k.Pets[0] = Pet{Name: "second"} // at the same address
+	if err := tx.Save(k).Error; err != nil {
+		t.Fatal(err)
+	}
+	if got := o.value(t, "SELECT COUNT(*) FROM pets WHERE tenant_id = 'a' AND name IN ('first', 'second') AND knight_id = ?", k.ID); got != "2" {
+		t.Errorf("%s pets, want 2", got)
+	}
+}
+
+func TestUpsert_ExpressionsOverTheNewRow(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, o *order) {
+		o.seed(t)
+		o.exec(t, "UPDATE knights SET gold = 100 WHERE tenant_id = 'b'")
+		o.unchanged(t, func() {
+			fresh := o.pick("pets.qty + VALUES(qty)", "pets.qty + excluded.qty")
+			for what, c := range map[string]struct {
+				value any
+				want  string
+			}{
+				"both rows":  {gorm.Expr(fresh), "51"},
+				"sub-query":  {gorm.Expr("(?)", o.as(o.a).Model(&Knight{}).Select("MAX(gold)")), "3"},
+				"query text": {gorm.Expr("(SELECT MAX(gold) FROM knights)"), "3"},
+			} {
+				o.exec(t, "UPDATE pets SET qty = 1 WHERE name = 'a1'")
+				on := clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: clause.Assignments(map[string]any{"qty": c.value})}
+				if err := o.as(o.a).Clauses(on).Create(&Pet{Model: dal.Model{ID: 1}, PlayerID: "7", Name: "a1", Qty: 50}).Error; err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+				if got := o.value(t, "SELECT qty FROM pets WHERE name = 'a1'"); got != c.want {
+					t.Errorf("%s: %s, want %s", what, got, c.want)
+				}
+			}
+			err := o.as(o.a).Model(&Pet{}).Create(map[string]any{"player_id": "7", "name": "rich", "qty": gorm.Expr("(?)", o.as(o.a).Model(&Knight{}).Select("MAX(gold)"))}).Error
+			if got := o.value(t, "SELECT MAX(qty) FROM pets WHERE name = 'rich'"); err != nil || got != "3" {
+				t.Errorf("a sub-query as an inserted value: %s, %v; want 3", got, err)
+			}
+			if err := o.as(o.a).Model(&Pet{Model: dal.Model{ID: 1}}).Update("qty", o.as(o.b).Model(&Knight{}).Select("MAX(gold)")).Error; !errors.Is(err, dal.ErrTenantMismatch) {
+				t.Errorf("a sub-query of b's handle: %v, want %v", err, dal.ErrTenantMismatch)
+			}
+		})
+	})
+}

@@ -15,13 +15,15 @@ import (
 // checkReferences reads the rows that the statement's foreign keys name, inside the tenant and under a shared lock, and refuses one that is not there:
 // what a foreign key over (tenant_id, key) does, where the database has none. It looks at the model's belongs-to relations to tables that the handle
 // reaches, and at values, not at expressions.
-func (b *binding) checkReferences(db *gorm.DB, t *table, bs *bonds, create bool) error {
+//
+// s is the model as the place's schemas have it.
+func (b *binding) checkReferences(db *gorm.DB, t *table, s *schema.Schema, bs *bonds, create bool) error {
 	stmt := db.Statement
-	if b.bypass != nil || len(stmt.Schema.Relationships.BelongsTo) == 0 {
+	if b.bypass != nil || len(s.Relationships.BelongsTo) == 0 {
 		return nil
 	}
 	ctx := stmt.Context
-	for _, rel := range stmt.Schema.Relationships.BelongsTo {
+	for _, rel := range s.Relationships.BelongsTo {
 		target := b.store.tables.byType[rel.FieldSchema.ModelType]
 		if target == nil || target.tenant == nil || b.reaches(target, verbQuery) != nil {
 			continue
@@ -44,7 +46,7 @@ func (b *binding) checkReferences(db *gorm.DB, t *table, bs *bonds, create bool)
 			})
 		}
 		var keys [][]any
-		for _, key := range writtenKeys(stmt, refs, create) {
+		for _, key := range writtenKeys(stmt, s, refs, create) {
 			if k := utils.ToStringKey(key...); !known[k] {
 				known[k] = true
 				keys = append(keys, key)
@@ -103,7 +105,7 @@ func (bs *bonds) named(ctx context.Context, rel *schema.Relationship, refs []*sc
 }
 
 // writtenKeys returns the foreign keys that the statement writes, without those that are zero or expressions.
-func writtenKeys(stmt *gorm.Statement, refs []*schema.Reference, create bool) [][]any {
+func writtenKeys(stmt *gorm.Statement, s *schema.Schema, refs []*schema.Reference, create bool) [][]any {
 	ctx := stmt.Context
 	selected, restricted := stmt.SelectAndOmitColumns(create, !create)
 	for _, ref := range refs {
@@ -131,15 +133,21 @@ func writtenKeys(stmt *gorm.Statement, refs []*schema.Reference, create bool) []
 			return m[f.Name]
 		})
 	}
+	inSet := func(set clause.Set) {
+		m := map[string]any{}
+		for _, a := range set {
+			m[a.Column.Name] = a.Value
+		}
+		inMap(m)
+	}
+	if c, ok := conflictOf(stmt); ok && create {
+		inSet(c.DoUpdates)
+	}
+	if set, ok := stmt.Clauses["SET"].Expression.(clause.Set); ok && !create {
+		inSet(set)
+	}
 	if maps, _, ok := mapsOf(stmt.Dest); ok {
 		for _, m := range maps {
-			inMap(m)
-		}
-		if set, ok := stmt.Clauses["SET"].Expression.(clause.Set); ok && !create {
-			m := map[string]any{}
-			for _, a := range set {
-				m[a.Column.Name] = a.Value
-			}
 			inMap(m)
 		}
 		return keys
@@ -157,12 +165,24 @@ func writtenKeys(stmt *gorm.Statement, refs []*schema.Reference, create bool) []
 		}
 	}
 	for _, row := range rows {
-		if row.Kind() == reflect.Struct && row.Type() == stmt.Schema.ModelType {
-			add(func(f *schema.Field) any {
-				v, _ := f.ValueOf(ctx, row)
-				return v
-			})
+		if row.Kind() != reflect.Struct {
+			continue
 		}
+		of := s
+		if row.Type() != s.ModelType { // another struct, whose fields gorm takes by their columns
+			other := &gorm.Statement{DB: stmt.DB}
+			if other.Parse(row.Interface()) != nil {
+				continue
+			}
+			of = other.Schema
+		}
+		add(func(f *schema.Field) any {
+			if f = of.FieldsByDBName[f.DBName]; f == nil {
+				return nil
+			}
+			v, _ := f.ValueOf(ctx, row)
+			return v
+		})
 	}
 	return keys
 }

@@ -141,6 +141,15 @@ func TestAssociation_T19_T20_ForeignTargets(t *testing.T) {
 				_, err := gorm.G[Pet](o.as(o.a)).Where("id = ?", 1).Set(clause.Assignment{Column: clause.Column{Name: "knight_id"}, Value: 30}).Update(o.a)
 				return err
 			},
+			"T48 table": func() error {
+				return o.as(o.a).Table("pets").Where("id = ?", 1).Updates(map[string]any{"knight_id": 30}).Error
+			},
+			"T48 another struct": func() error {
+				return o.as(o.a).Model(&Pet{Model: dal.Model{ID: 1}}).Updates(struct{ KnightID int64 }{30}).Error
+			},
+			"T48 upsert, assigned": func() error {
+				return o.as(o.a).Clauses(clause.OnConflict{DoUpdates: clause.Assignments(map[string]any{"knight_id": 30})}).Create(&Pet{Model: dal.Model{ID: 1}, PlayerID: "7", Name: "x"}).Error
+			},
 			"map with a row": func() error {
 				return o.as(o.a).Model(&Pet{Model: dal.Model{ID: 1}}).Updates(map[string]any{"Knight": &Knight{Model: m}}).Error
 			},
