@@ -58,6 +58,7 @@ type core struct {
 	fromEnd  int     // where a WHERE may be inserted
 	where    *expr
 	exprs    []*expr // GROUP BY, HAVING, windows
+	folded   bool    // may give a row that no row of FROM stands behind: an aggregate without GROUP BY, or WITH ROLLUP
 }
 
 // item is an entry of the select list.

@@ -14,7 +14,7 @@ import (
 // seed repeats a run of the differential tests, and differential is how long each of them looks.
 var (
 	seed         = flag.Uint64("gate.seed", 0, "seed of the differential tests; 0 takes a new one")
-	differential = flag.Duration("gate.differential", 4*time.Second, "how long each differential test looks for a leak")
+	differential = flag.Duration("gate.differential", 3*time.Second, "how long each differential test looks for a leak")
 )
 
 func newSeed(tb testing.TB) uint64 {

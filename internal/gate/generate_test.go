@@ -188,6 +188,14 @@ func (g *generator) where(v *view) string {
 			own = append(own, g.owner(r))
 		}
 	}
+	if v.up != nil && len(own) > 0 && g.chance(15) { // what binds a table outside this FROM, which has a similar name
+		for _, r := range v.up.rels {
+			if r.tenant {
+				own[0] = r.name + ".tenant_id = " + hole
+			}
+		}
+		return " WHERE " + strings.Join(own, " AND ")
+	}
 	switch n := g.r.IntN(100); {
 	case n < 15:
 		return ""
@@ -202,7 +210,13 @@ func (g *generator) where(v *view) string {
 // owner makes a condition on a relation's tenant, most often the one that binds.
 func (g *generator) owner(r relation) string {
 	column := r.name + "." + g.pick("tenant_id", "tenant_id", "tenant_id", "TENANT_ID")
-	switch g.r.IntN(14) {
+	switch g.r.IntN(18) {
+	case 9:
+		if g.d != gate.Postgres {
+			return column + " = " + hole + " = " + g.pick("1", "0", hole)
+		}
+	case 10:
+		return column + " = " + hole + g.pick(" IS NULL", " IS NOT NULL", " IS TRUE", " IS NOT TRUE")
 	case 0:
 		return hole + " = " + column
 	case 1:
@@ -292,7 +306,13 @@ func (g *generator) tree(depth int, used []string) (string, []relation) {
 	case "USING":
 		return left + " " + g.pick("JOIN ", "LEFT JOIN ") + right + " USING (id)", rels
 	case "FULL JOIN":
-		return left + " FULL JOIN " + right + " ON " + rels[0].name + ".id = " + more[0].name + ".id", rels
+		on := " ON " + rels[0].name + ".id = " + more[0].name + ".id"
+		for _, r := range rels {
+			if r.tenant && g.chance(30) {
+				on += " AND " + r.name + ".tenant_id = " + hole
+			}
+		}
+		return left + " FULL JOIN " + right + on, rels
 	default:
 		return left + " " + op + " " + right + on, rels
 	}
@@ -433,7 +453,10 @@ func (g *generator) cond(v *view, depth int) string {
 		return num() + g.pick(" IN (", " NOT IN (") + num() + ", " + num() + ")"
 	case n < 48:
 		return num() + g.pick(" IS NULL", " IS NOT NULL")
-	case n < 58:
+	case n < 58: // of a table in this FROM, or in one outside it
+		for v.up != nil && (len(v.rels) == 0 || g.chance(40)) {
+			v = v.up
+		}
 		for _, r := range v.rels {
 			if r.tenant {
 				return g.owner(r)

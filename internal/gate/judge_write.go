@@ -232,11 +232,16 @@ func (j *judge) insertQuery(q *query, t *Table, owner, key int, add bool, e *env
 			own := v.kind == exprColumn && j.s.isTenantColumn(v.column.name) && slices.ContainsFunc(sc.refs, func(r *ref) bool {
 				return r.table != nil && r.table.Class == Tenant && j.means(sc, v, r)
 			})
-			if !own {
+			if own { // the tenant itself: a column may be empty where an aggregate or an outer join found no row
+				j.edits = append(j.edits, edit{v.start, v.end, "\x00"})
+			} else {
 				j.ownerValue(v)
 			}
 		}
 		if key >= 0 {
+			if from := at(key); from.kind == exprColumn && a.core.folded {
+				panic(&Refusal{Code: Shape, Reason: "INSERT whose shard key " + t.ShardKey + " comes from an aggregate, which has a row even when nothing was found", Hint: "bind it, or use GROUP BY", Table: t.Name})
+			}
 			j.shardValue(t, at(key), sc)
 		}
 	}

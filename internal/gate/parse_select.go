@@ -47,8 +47,10 @@ func (p *parser) arm() arm {
 }
 
 func (p *parser) core() *core {
+	first := p.i
 	p.expect("SELECT")
 	c := &core{}
+	grouped := false
 	switch {
 	case p.accept("DISTINCT"):
 		if p.d == Postgres && p.accept("ON") {
@@ -76,9 +78,10 @@ func (p *parser) core() *core {
 		c.where = p.expr()
 	}
 	if p.accept("GROUP", "BY") {
+		grouped = true
 		c.exprs = append(c.exprs, p.orderList()...)
 		if p.d == MySQL {
-			p.accept("WITH", "ROLLUP")
+			c.folded = p.accept("WITH", "ROLLUP")
 		}
 	}
 	if p.accept("HAVING") {
@@ -97,7 +100,18 @@ func (p *parser) core() *core {
 	if p.is("INTO") {
 		p.fail("SELECT ... INTO", "read the rows and write them with a statement of its own")
 	}
+	c.folded = c.folded || !grouped && p.hasAggregate(first)
 	return c
+}
+
+// hasAggregate reports a call of an aggregate since token first. One in a sub-select counts, since it may be of the query around it.
+func (p *parser) hasAggregate(first int) bool {
+	for i := first; i < p.i; i++ {
+		if t := &p.tokens[i]; t.kind == tokenWord && aggregates[t.upper] && p.tokens[i+1].isOp("(") || t.is("HAVING") {
+			return true
+		}
+	}
+	return false
 }
 
 // items reads a select list.

@@ -48,7 +48,7 @@ func worldSchema(tb testing.TB, d gate.Dialect) *gate.Schema {
 }
 
 // canaries are in no row of a's, and nothing that is computed of a's rows is one.
-var canaries = []string{"CANARY", "KANARI", "SECRET"}
+var canaries = []string{"CANARY", "KANARI", "QUOKKA"}
 
 // isCanary reports a value of another's row.
 func isCanary(cell string) bool {
@@ -83,8 +83,8 @@ func worldRows(n int) [][]any {
 			{"players", "b", 3, 2, 900_005, "CANARY-4"},
 			{"bags", "b", 1, 1, 900_006, "x"},
 			{"bags", "b", 3, 2, 900_007, "sword"},
-			{"jobs", "b", 1, 1, 700_001, "SECRET-1"},
-			{"secrets", "b", 1, 1, 700_002, "SECRET-2"},
+			{"jobs", "b", 1, 1, 700_001, "QUOKKA-1"},
+			{"secrets", "b", 1, 1, 700_002, "QUOKKA-2"},
 		}...)
 	}
 	return append(rows, [][]any{
@@ -94,9 +94,9 @@ func worldRows(n int) [][]any {
 		{"items", "b", 6, 1, 800_004, "KANARI-3"},
 		{"players", "b", 2, 1, 800_005, "KANARI-4"},
 		{"bags", "b", 1, 2, 800_006, "bow"},
-		{"jobs", "b", 2, 1, 700_003, "SECRET-3"},
-		{"secrets", "b", 2, 1, 700_004, "SECRET-4"},
-		{"secrets", "b", 3, 1, 700_005, "SECRET-5"},
+		{"jobs", "b", 2, 1, 700_003, "QUOKKA-3"},
+		{"secrets", "b", 2, 1, 700_004, "QUOKKA-4"},
+		{"secrets", "b", 3, 1, 700_005, "QUOKKA-5"},
 	}...)
 }
 
