@@ -122,6 +122,11 @@ func relateAfter(create bool) func(*gorm.DB) {
 			return
 		}
 		t := b.store.tables.byType[stmt.Schema.ModelType]
+		if _, upsert := conflictOf(stmt); upsert && create && len(bs.after) > 0 && !isSave(db) { // the row in the way has a key of its own
+			if errorOr(db, b.findOwners(db, t, bs)) {
+				return
+			}
+		}
 		for i := range bs.after {
 			if errorOr(db, b.saveChildren(db, t, bs, &bs.after[i], create)) {
 				return

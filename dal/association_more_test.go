@@ -378,3 +378,29 @@ func TestUpsert_ExpressionsOverTheNewRow(t *testing.T) {
 		})
 	})
 }
+
+func TestAssociation_UpsertThatMeetsARow(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, o *order) {
+		o.exec(t, "CREATE UNIQUE INDEX knights_name ON knights (tenant_id, player_id, name)")
+		o.seed(t)
+		before := o.dump(t, "a")
+		name := []clause.Column{{Name: "player_id"}, {Name: "name"}}
+		for what, on := range map[string]clause.OnConflict{"nothing": {DoNothing: true}, "update": {Columns: name, DoUpdates: clause.AssignmentColumns([]string{"gold"})}} {
+			err := o.as(o.a).Clauses(on).Create(&Knight{PlayerID: "7", Name: "a1", Gold: 9, Pets: []Pet{{Name: "lost"}}, Badges: []Badge{{Model: dal.Model{ID: 1}}}}).Error
+			if !errors.Is(err, dal.ErrTarget) { // the id that the pets would name is nobody's
+				t.Errorf("%s: %v, want %v", what, err, dal.ErrTarget)
+			}
+			if after := o.dump(t, "a"); after != before {
+				t.Errorf("%s: rows changed from\n%s\nto\n%s", what, before, after)
+			}
+		}
+		on := clause.OnConflict{DoUpdates: clause.AssignmentColumns([]string{"gold"})}
+		if err := o.as(o.a).Clauses(on).Create(&Knight{Model: dal.Model{ID: 1}, PlayerID: "7", Name: "a1", Gold: 9, Pets: []Pet{{Name: "found"}}}).Error; err != nil {
+			t.Errorf("by its id: %v", err)
+		}
+		if got := o.value(t, "SELECT COUNT(*) FROM pets p JOIN knights k ON k.tenant_id = p.tenant_id AND k.id = p.knight_id WHERE p.name = 'found' AND k.gold = 9"); got != "1" {
+			t.Errorf("%s pets of the knight that was there, want 1", got)
+		}
+	})
+}

@@ -170,7 +170,7 @@ func (b *binding) locate(db *gorm.DB, t *table, fields []*schema.Field, keys [][
 	for len(keys) > 0 {
 		n := min(len(keys), locateChunk)
 		tx := nested(db).Unscoped().Select(columns)
-		if b.db.dialect != SQLite {
+		if b.db.dialect != SQLite && t.Class != GlobalClass { // whose rows a tenant may not even lock
 			tx = tx.Clauses(clause.Locking{Strength: lock})
 		}
 		column, values := schema.ToQueryValues(clause.CurrentTable, names, keys[:n])
