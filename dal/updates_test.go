@@ -290,3 +290,123 @@ func TestWrites_SubQueriesAsValues(t *testing.T) {
 		}
 	})
 }
+
+func TestWrites_T21_T22_T56_OwnerAndKeysNeverChange(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, o *order) {
+		o.seed(t)
+		before := o.dump(t, "a") + o.dump(t, "b")
+		pet := func() *gorm.DB { return o.as(o.a).Model(&Pet{Model: dal.Model{ID: 1}}) }
+		assign := func(column string, value any) clause.Assignment {
+			return clause.Assignment{Column: clause.Column{Name: column}, Value: value}
+		}
+		type owner struct{ TenantID string }
+		for _, c := range []struct {
+			column string
+			value  any
+		}{
+			{"tenant_id", "b"},
+			{"TenantID", "b"},
+			{"TENANT_ID", "b"},
+			{"`tenant_id`", "b"},
+			{"pets.tenant_id", "b"},
+			{"tenant_id", gorm.Expr("'b'")},
+			{"tenant_id", nil},
+			{"tenant_id", ""},
+			{"player_id", "8"},
+			{"PlayerID", "8"},
+			{"player_id", gorm.Expr("'8'")},
+			{"player_id", nil},
+			{"id", 9},
+			{"ID", 9},
+			{"id", gorm.Expr("id + 100")},
+		} {
+			for what, run := range map[string]func() error{
+				"Update":        func() error { return pet().Update(c.column, c.value).Error },
+				"UpdateColumn":  func() error { return pet().UpdateColumn(c.column, c.value).Error },
+				"Updates":       func() error { return pet().Updates(map[string]any{"qty": 9, c.column: c.value}).Error },
+				"UpdateColumns": func() error { return pet().UpdateColumns(map[string]any{"qty": 9, c.column: c.value}).Error },
+				"Select":        func() error { return pet().Select("*").Updates(map[string]any{"qty": 9, c.column: c.value}).Error },
+				"Table": func() error {
+					return o.as(o.a).Table("pets").Where("id = 1").Updates(map[string]any{c.column: c.value}).Error
+				},
+				"clause.Set": func() error {
+					return pet().Clauses(clause.Set{assign(c.column, c.value)}).Updates(map[string]any{}).Error
+				},
+				"generic Update": func() error {
+					_, err := gorm.G[Pet](o.as(o.a)).Where("id = 1").Update(o.a, c.column, c.value)
+					return err
+				},
+				"generic Set": func() error {
+					_, err := gorm.G[Pet](o.as(o.a)).Where("id = 1").Set(assign("qty", 9), assign(c.column, c.value)).Update(o.a)
+					return err
+				},
+				"OnConflict": func() error {
+					on := clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: clause.Set{assign("qty", 9), assign(c.column, c.value)}}
+					return o.as(o.a).Clauses(on).Create(&Pet{Model: dal.Model{ID: 1}, PlayerID: "7", Name: "a1"}).Error
+				},
+				"Assign": func() error {
+					return o.as(o.a).Where("id = 1").Assign(map[string]any{c.column: c.value}).FirstOrCreate(&Pet{}).Error
+				},
+			} {
+				err := run()
+				if !errors.Is(err, dal.ErrImmutable) && !errors.Is(err, dal.ErrShape) {
+					t.Errorf("%s of %s = %v: %v", what, c.column, c.value, err)
+				}
+				if left := o.writes(); len(left) > 0 {
+					t.Errorf("%s of %s = %v was sent: %q", what, c.column, c.value, left)
+				}
+			}
+		}
+		for what, run := range map[string]func() error{
+			"struct":         func() error { return pet().Updates(Pet{Model: dal.Model{TenantID: "b"}}).Error },
+			"another struct": func() error { return pet().Updates(owner{"b"}).Error },
+			"shard key":      func() error { return pet().Updates(Pet{PlayerID: "8"}).Error },
+			"primary key":    func() error { return pet().Updates(Pet{Model: dal.Model{ID: 9}}).Error },
+			"selected":       func() error { return pet().Select("tenant_id").Updates(Pet{Model: dal.Model{TenantID: "b"}}).Error },
+			"Save":           func() error { return o.as(o.a).Save(&Pet{Model: dal.Model{ID: 1, TenantID: "b"}, PlayerID: "7"}).Error },
+			"the model": func() error {
+				return o.as(o.a).Model(&Pet{Model: dal.Model{ID: 1, TenantID: "b"}}).Update("qty", 9).Error
+			},
+			"delete": func() error { return o.as(o.a).Delete(&Pet{Model: dal.Model{ID: 1, TenantID: "b"}}).Error },
+		} {
+			if err := run(); !errors.Is(err, dal.ErrImmutable) && !errors.Is(err, dal.ErrTenantMismatch) {
+				t.Errorf("%s: %v", what, err)
+			}
+			if left := o.writes(); len(left) > 0 {
+				t.Errorf("%s was sent: %q", what, left)
+			}
+		}
+		if after := o.dump(t, "a") + o.dump(t, "b"); after != before {
+			t.Errorf("rows changed:\n%s", after)
+		}
+	})
+}
+
+func TestSave_KeyThatHoldsTheOwner(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	for _, ctx := range []struct {
+		ctx  func() *gorm.DB
+		note string
+	}{{func() *gorm.DB { return g.player(g.b) }, "b"}, {func() *gorm.DB { return g.player(g.a) }, "a"}} {
+		if err := ctx.ctx().Save(&Line{No: 1, Note: ctx.note}).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.player(g.a).Save(&Line{No: 1, Note: "again"}).Error; !dal.IsDuplicateKey(err) { // part of the key is zero: a create, as in gorm
+		t.Errorf("without its owner: %v, want a duplicate key", err)
+	}
+	if err := g.player(g.a).Save(&Line{TenantID: "a", No: 1, Note: "again"}).Error; err != nil {
+		t.Error(err)
+	}
+	if err := g.player(g.a).Save(&[]Line{{No: 1, Note: "third"}, {No: 2, Note: "third"}}).Error; err != nil {
+		t.Error(err)
+	}
+	if err := g.player(g.a).Save(&Line{TenantID: "b", No: 1, Note: "evil"}).Error; !errors.Is(err, dal.ErrTenantMismatch) {
+		t.Errorf("of b's: %v, want %v", err, dal.ErrTenantMismatch)
+	}
+	if n := g.count(t, "SELECT COUNT(*) FROM lines WHERE tenant_id = 'a' AND note = 'third' OR tenant_id = 'b' AND note = 'b'"); n != 3 {
+		t.Errorf("%d lines as they should be, want 3", n)
+	}
+}
