@@ -84,14 +84,14 @@ func relateBefore(create bool) func(*gorm.DB) {
 		if errorOr(db, err) {
 			return
 		}
-		held := heldBonds{stmt: stmt, bonds: bs}
-		if bs != nil {
+		if bs == nil {
+			if _, old := stmt.Settings.Load(bondsKey{}); old { // of the chain's statement before
+				stmt.Settings.Delete(bondsKey{})
+			}
+		} else {
 			_, inner := stmt.Settings.Load(seenKey{})
-			held.first = !inner
 			noteSaved(db, bs)
-		}
-		stmt.Settings.Store(bondsKey{}, held)
-		if bs != nil {
+			stmt.Settings.Store(bondsKey{}, heldBonds{stmt: stmt, bonds: bs, first: !inner})
 			if errorOr(db, b.find(db, t, bs, create)) || errorOr(db, b.saveParents(db, bs, create)) {
 				return
 			}
@@ -193,6 +193,9 @@ func (b *binding) judgeRelations(db *gorm.DB, t *table, v verb) error {
 // gather collects the related rows that the statement saves, and refuses those that it may not. It returns nil when there are none.
 func (b *binding) gather(db *gorm.DB, t *table, create bool) (*bonds, error) {
 	stmt := db.Statement
+	if r := &stmt.Schema.Relationships; len(r.BelongsTo)+len(r.HasOne)+len(r.HasMany)+len(r.Many2Many) == 0 {
+		return nil, nil // what gorm filed here is the other end's
+	}
 	var owners []reflect.Value
 	_ = b.eachRow(stmt, t, false, func(row reflect.Value) error {
 		owners = append(owners, row)

@@ -86,7 +86,7 @@ func (b *binding) stamp(ctx context.Context, t *table, row reflect.Value) error 
 		return err
 	}
 	if t.tenant != nil && b.bypass == nil {
-		if err := t.tenant.Set(ctx, row, b.tenant.ID); err != nil {
+		if err := t.tenant.Set(ctx, row, b.id); err != nil {
 			return err
 		}
 	}

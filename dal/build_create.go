@@ -28,7 +28,9 @@ func (b *binding) buildCreate(db *gorm.DB, t *table) error {
 		stmt.Dest = cells
 		defer func() { stmt.Dest = given }()
 	}
-	defer keep(stmt, "INSERT", "VALUES", conflictClause)()
+	var kept keptClauses
+	kept.keep(stmt, "INSERT", "VALUES", conflictClause)
+	defer kept.restore(stmt)
 	conflict, err := b.judgeConflict(stmt, t)
 	if err != nil {
 		return err
@@ -53,25 +55,30 @@ func (b *binding) buildCreate(db *gorm.DB, t *table) error {
 	return nil
 }
 
-// keep returns a function that puts the named clauses back as they are now, for a chain that is used again.
-func keep(stmt *gorm.Statement, names ...string) func() {
-	type entry struct {
-		name string
-		c    clause.Clause
-		had  bool
+// keptClauses are a few clauses of a statement as they were, for a chain that is used again.
+type keptClauses struct {
+	names [3]string
+	were  [3]clause.Clause
+	had   [3]bool
+}
+
+// keep notes the named clauses.
+func (k *keptClauses) keep(stmt *gorm.Statement, names ...string) {
+	for i, name := range names {
+		k.names[i] = name
+		k.were[i], k.had[i] = stmt.Clauses[name]
 	}
-	were := make([]entry, 0, len(names))
-	for _, name := range names {
-		c, had := stmt.Clauses[name]
-		were = append(were, entry{name, c, had})
-	}
-	return func() {
-		for _, w := range were {
-			if w.had {
-				stmt.Clauses[w.name] = w.c
-			} else {
-				delete(stmt.Clauses, w.name)
-			}
+}
+
+// restore puts them back.
+func (k *keptClauses) restore(stmt *gorm.Statement) {
+	for i, name := range k.names {
+		switch {
+		case name == "":
+		case k.had[i]:
+			stmt.Clauses[name] = k.were[i]
+		default:
+			delete(stmt.Clauses, name)
 		}
 	}
 }
@@ -129,8 +136,10 @@ func isBound(v any) bool {
 }
 
 // must lists the columns that say whose row it is, where it lives, and which it is.
-func (t *table) must() []*schema.Field {
-	fields := append([]*schema.Field{}, t.schema.PrimaryFields...)
+func (t *table) must() []*schema.Field { return t.keys }
+
+func keysOf(t *table) []*schema.Field {
+	fields := slices.Clone(t.schema.PrimaryFields)
 	for _, f := range []*schema.Field{t.tenant, t.shardKey} {
 		if f != nil && !slices.Contains(fields, f) {
 			fields = append(fields, f)
@@ -176,9 +185,10 @@ func (b *binding) stampAll(stmt *gorm.Statement, t *table) (any, error) {
 
 // admitAll refuses what stampAll would, and changes nothing.
 func (b *binding) admitAll(stmt *gorm.Statement, t *table) error {
-	restore := keep(stmt, conflictClause)
+	var kept keptClauses
+	kept.keep(stmt, conflictClause)
 	_, err := b.judgeConflict(stmt, t)
-	restore()
+	kept.restore(stmt)
 	if err != nil {
 		return err
 	}

@@ -152,6 +152,22 @@ func TestLayer_Allocations(t *testing.T) {
 			},
 			func(g *gorm.DB) error { return g.Where("player_id = ?", "7").Limit(20).Find(&[]Item{}).Error },
 		},
+		{
+			"Update", 0,
+			func(g *gorm.DB) error {
+				return g.Model(&plainItem{}).Where("tenant_id = ? AND id = ?", "a", 1).Update("qty", 5).Error
+			},
+			func(g *gorm.DB) error { return g.Model(&Item{}).Where("id = ?", 1).Update("qty", 5).Error },
+		},
+		{
+			"Create", 0,
+			func(g *gorm.DB) error {
+				return g.Create(&plainItem{ID: 1, TenantID: "a", PlayerID: "7", Name: "x", Qty: 3}).Error
+			},
+			func(g *gorm.DB) error {
+				return g.Create(&Item{Model: dal.Model{ID: 1}, PlayerID: "7", Name: "x", Qty: 3}).Error
+			},
+		},
 	} {
 		n := &null{rows: tt.rows, owner: []byte("a")}
 		pool := sql.OpenDB(n)

@@ -154,10 +154,16 @@ func judgeEarly(db *gorm.DB, v verb) {
 	}
 }
 
+// hooked reports a model whose hooks run before its writes.
+func hooked(stmt *gorm.Statement) bool {
+	s := stmt.Schema
+	return s != nil && !stmt.SkipHooks && (s.BeforeSave || s.BeforeCreate || s.BeforeUpdate || s.BeforeDelete)
+}
+
 // judgeRows refuses by the statement's own values: rows of another tenant or shard, changed keys, a write to all rows that nobody asked for.
 func (b *binding) judgeRows(db *gorm.DB, t *table, v verb) error {
 	stmt := db.Statement
-	if s := stmt.Schema; s != nil && !stmt.SkipHooks && (s.BeforeSave || s.BeforeCreate || s.BeforeUpdate || s.BeforeDelete) {
+	if hooked(stmt) {
 		return nil // hooks may still fill keys and add conditions; the statement is judged when it is sent
 	}
 	if v == verbCreate {

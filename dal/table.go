@@ -79,6 +79,7 @@ type table struct {
 	schema   *schema.Schema
 	tenant   *schema.Field // nil for Global
 	shardKey *schema.Field // for TenantClass
+	keys     []*schema.Field
 
 	backQuoted, doubleQuoted string // see tenantColumn
 }
@@ -102,6 +103,7 @@ func newTables(decls []Table) (*tables, error) {
 			errs = append(errs, err)
 			continue
 		}
+		t.keys = keysOf(t)
 		if other := ts.byName[t.name]; other != nil && (other.Class != t.Class || other.Keyspace != t.Keyspace || other.ShardKey != t.ShardKey) {
 			errs = append(errs, &ModelError{Table: t.name, Model: modelName(d.model), Problem: "it is declared twice, in different ways", Mend: "declare it once"})
 			continue
