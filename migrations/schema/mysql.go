@@ -179,13 +179,18 @@ func (g grants) missing(op string, err error) error {
 		return err
 	}
 	if g.server.Dialect == dal.Postgres {
-		return &GrantError{Server: g.server.String(), Op: op, Grant: "ALTER DATABASE " + quotePostgres(g.server.Database) + " OWNER TO " + g.account, Err: err}
+		return g.owner(op, err)
 	}
 	text := "GRANT ALL PRIVILEGES ON " + grantName(g.server.Database) + ".* TO " + g.account
 	if g.owned {
 		text += " WITH GRANT OPTION"
 	}
 	return &GrantError{Server: g.server.String(), Op: op, Grant: text, Err: err}
+}
+
+// owner is the refusal that an owner of a PostgreSQL database would not meet.
+func (g grants) owner(op string, err error) error {
+	return &GrantError{Server: g.server.String(), Op: op, Grant: "ALTER DATABASE " + quotePostgres(g.server.Database) + " OWNER TO " + g.account, Err: err}
 }
 
 // isDenied reports a server that refused for want of a right.

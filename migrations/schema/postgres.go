@@ -53,6 +53,9 @@ func (r *run) openPostgres(ctx context.Context, p dal.Place, server, target dal.
 		if db.pool != nil {
 			db.close()
 		}
+		if errors.Is(err, ErrGrant) {
+			return nil, err
+		}
 		return nil, db.grants.missing("open database "+target.Database, err)
 	}
 	return db, nil
@@ -280,25 +283,37 @@ func textPostgres(s string) string { return "'" + strings.ReplaceAll(s, "'", "''
 // would meet whoever else writes them.
 type unless struct{ so, text string }
 
-// ensure asks once what is so already, and sends the rest in one transaction.
+// ensure asks once what is so already, sends the rest in one transaction, and asks again: to give or take a right that is not one's own to give is a
+// warning to the server, and no error.
 func (d *database) ensure(ctx context.Context, op string, list ...unless) error {
+	texts, err := d.lacking(ctx, list)
+	if err != nil || len(texts) == 0 {
+		return err
+	}
+	if err := d.inOne(ctx, op, texts); err != nil {
+		return err
+	}
+	if texts, err = d.lacking(ctx, list); err != nil || len(texts) == 0 {
+		return err
+	}
+	return d.grants.owner(op, fmt.Errorf("schema: %s: the server took %q and did nothing", op, texts[0]))
+}
+
+// lacking returns the statements whose outcome is not so yet.
+func (d *database) lacking(ctx context.Context, list []unless) (texts []string, err error) {
 	asked := make([]string, len(list))
 	so := make([]bool, len(list))
 	into := make([]any, len(list))
 	for i, u := range list {
 		asked[i], into[i] = "COALESCE("+u.so+", true)", &so[i]
 	}
-	err := d.query(ctx, "SELECT "+strings.Join(asked, ", "), func(rows *sql.Rows) error { return rows.Scan(into...) })
-	if err != nil {
-		return err
-	}
-	var texts []string
+	err = d.query(ctx, "SELECT "+strings.Join(asked, ", "), func(rows *sql.Rows) error { return rows.Scan(into...) })
 	for i, u := range list {
 		if !so[i] {
 			texts = append(texts, u.text)
 		}
 	}
-	return d.inOne(ctx, op, texts)
+	return texts, err
 }
 
 // secure puts the floor under the declared tables, once their files have run: row-level security, forced, with the library's two policies, and the rights
