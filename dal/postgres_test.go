@@ -789,3 +789,122 @@ func TestPostgres_SystemScope(t *testing.T) {
 		t.Error("a system scope that names no table counts heroes")
 	}
 }
+
+func TestPostgres_T16_Association(t *testing.T) {
+	t.Parallel()
+	o := newOrder(t, "postgres")
+	o.seed(t)
+	type sent struct {
+		text string
+		args []any
+	}
+	var all []sent
+	o.rec.fail = func(e wire.Event) error {
+		s := sent{text: e.Text}
+		for _, a := range e.Args {
+			s.args = append(s.args, a.Value)
+		}
+		all = append(all, s)
+		return nil
+	}
+	knight := Knight{Model: dal.Model{ID: 2}, PlayerID: "7"}
+	var badges []Badge
+	if err := o.as(o.a).Model(&knight).Association("Badges").Find(&badges); err != nil || len(badges) != 1 || badges[0].Name != "a2" {
+		t.Fatalf("a's badge: %+v, %v", badges, err)
+	}
+	var knights []Knight
+	if err := o.as(o.a).Preload("Badges").Preload("Pets").Find(&knights, []int64{1, 2}).Error; err != nil || len(knights) != 2 || len(knights[1].Badges) != 1 || knights[1].Badges[0].Name != "a2" {
+		t.Fatalf("preloaded: %+v, %v", knights, err)
+	}
+	if len(all) < 4 {
+		t.Fatalf("%d statements were seen", len(all))
+	}
+	owner := regexp.MustCompile(`tenant_id"? = \$(\d+)`)
+	for _, s := range all {
+		holes := dollar.FindAllString(s.text, -1)
+		if len(holes) != len(s.args) {
+			t.Errorf("%d placeholders for %d values: %s", len(holes), len(s.args), s.text)
+		}
+		for n, hole := range holes {
+			if hole != "$"+strconv.Itoa(n+1) {
+				t.Errorf("placeholder %d is %s: %s", n+1, hole, s.text)
+			}
+		}
+		found := owner.FindAllStringSubmatch(s.text, -1)
+		if len(found) == 0 {
+			t.Errorf("it lacks the tenant: %s", s.text)
+		}
+		for _, m := range found {
+			if n, _ := strconv.Atoi(m[1]); s.args[n-1] != "a" {
+				t.Errorf("tenant_id is compared with %v: %s", s.args[n-1], s.text)
+			}
+		}
+	}
+}
+
+// What comes by database/sql itself, and raw text on the handle, have the floor too.
+func TestPostgres_T31_DirectConnections(t *testing.T) {
+	t.Parallel()
+	c := newCastle(t, "")
+	store := c.open()
+	c.fill(store, 2)
+	key := dal.Key("player", "p1")
+	before := store.Stats()
+	db, err := store.On(c.a, key).DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "SELECT name FROM heros WHERE tenant_id = $1 AND gold > $2"
+	if got, err := whose(c.a, db, text, "shared-a", 0); err != nil || !slices.Equal(got, []string{"shared-a"}) {
+		t.Errorf("through DB(): %v, %v", got, err)
+	}
+	if got, err := whose(c.a, db, text, "shared-b", 0); err == nil {
+		t.Errorf("another tenant's id through DB(): %v", got)
+	}
+	tx, err := db.BeginTx(c.a, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := tx.ExecContext(c.a, "UPDATE heros SET gold = 9 WHERE tenant_id = $1", "shared-a"); err != nil {
+		t.Error(err)
+	} else if n, _ := res.RowsAffected(); n != 2 {
+		t.Errorf("%d rows, want 2", n)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Error(err)
+	}
+	prepared, err := db.PrepareContext(c.a, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var name string
+	if err := prepared.QueryRowContext(c.a, "shared-a", 8).Scan(&name); err != nil || name != "shared-a" {
+		t.Errorf("prepared: %q, %v", name, err)
+	}
+	if err := prepared.Close(); err != nil {
+		t.Error(err)
+	}
+	if d := store.Stats().Sub(before); d.Floors < 3 {
+		t.Errorf("the floor was set %d times, want 3 or more", d.Floors)
+	}
+	var rows []Hero
+	if err := store.On(c.b, key).Raw("SELECT * FROM heros WHERE gold > ? ORDER BY id", 0).Scan(&rows).Error; err != nil || len(rows) != 2 || rows[0].Name != "shared-b" {
+		t.Errorf("raw text: %+v, %v", rows, err)
+	}
+	if res := store.On(c.b, key).Exec("UPDATE heros SET gold = gold + ? WHERE id = ?", 1, 1); res.Error != nil || res.RowsAffected != 1 {
+		t.Errorf("raw write: %d rows, %v", res.RowsAffected, res.Error)
+	}
+	for _, text := range []string{
+		"SELECT set_config('tenantdal.tenant', 'shared-a', true)", "SET LOCAL tenantdal.tenant = 'shared-a'", "SET tenantdal.tenant = 'shared-a'", "RESET ALL", "DISCARD ALL",
+		"SET ROLE postgres", "SELECT current_setting('tenantdal.tenant')", "COPY heros TO STDOUT", "DO $$ BEGIN END $$", "SELECT * FROM pg_policy", "LISTEN x",
+		"SELECT query_to_xml('SELECT * FROM heros', true, true, '')", "TABLE heros", "EXPLAIN ANALYZE DELETE FROM heros", "SELECT 1; SELECT 2", "SELECT $1", "LOCK heros",
+	} {
+		if err := store.On(c.b, key).Exec(text).Error; err == nil {
+			t.Errorf("%s was let out", text)
+		}
+		if rows, err := db.QueryContext(c.b, text); err == nil {
+			_ = rows.Close()
+			t.Errorf("%s was let out by DB()", text)
+		}
+	}
+}
