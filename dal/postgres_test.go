@@ -897,7 +897,7 @@ func TestPostgres_T31_DirectConnections(t *testing.T) {
 	for _, text := range []string{
 		"SELECT set_config('tenantdal.tenant', 'shared-a', true)", "SET LOCAL tenantdal.tenant = 'shared-a'", "SET tenantdal.tenant = 'shared-a'", "RESET ALL", "DISCARD ALL",
 		"SET ROLE postgres", "SELECT current_setting('tenantdal.tenant')", "COPY heros TO STDOUT", "DO $$ BEGIN END $$", "SELECT * FROM pg_policy", "LISTEN x",
-		"SELECT query_to_xml('SELECT * FROM heros', true, true, '')", "TABLE heros", "EXPLAIN ANALYZE DELETE FROM heros", "SELECT 1; SELECT 2", "SELECT $1", "LOCK heros",
+		"SELECT query_to_xml('SELECT * FROM heros', true, true, '')", "TABLE heros", "SELECT 1; SELECT 2", "SELECT $1", "LOCK heros",
 	} {
 		if err := store.On(c.b, key).Exec(text).Error; err == nil {
 			t.Errorf("%s was let out", text)
