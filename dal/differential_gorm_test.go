@@ -342,7 +342,7 @@ func into(db *gorm.DB, dest any) outcome {
 func (g generator) gormRead() op {
 	t := g.table()
 	model := chain{{"Model", fmt.Sprintf("Model(%s)", t.name), func(_ side, db *gorm.DB) *gorm.DB { return db.Model(t.model()) }}}
-	switch k := g.p.n(26); k {
+	switch k := g.p.n(29); k {
 	case 0, 1, 2:
 		return read(g.conditions(t, false), false, "Find", "Find", func(db *gorm.DB, _ side) outcome {
 			dest := t.slice()
@@ -472,6 +472,24 @@ func (g generator) gormRead() op {
 		c := append(model, step{"Select text with sub-select", "Select(" + text + ")", func(_ side, db *gorm.DB) *gorm.DB { return db.Select(t.id + ", " + text) }})
 		return read(append(c, g.conditions(t, false)...), false, "Find(&[]map)", "Find maps", func(db *gorm.DB, _ side) outcome {
 			var all []map[string]any
+			return into(db.Find(&all), &all)
+		})
+	case 25:
+		prepared := func(_ side, db *gorm.DB) *gorm.DB { return db.Session(&gorm.Session{PrepareStmt: true}) }
+		return read(append(chain{{"PrepareStmt", "Session(PrepareStmt)", prepared}}, g.conditions(t, false)...), false, "Find", "Find", func(db *gorm.DB, _ side) outcome {
+			dest := t.slice()
+			return into(db.Find(dest), dest)
+		})
+	case 26:
+		lock := clause.Locking{Strength: "UPDATE"}
+		return read(append(chain{{"Locking", "Clauses(Locking)", func(_ side, db *gorm.DB) *gorm.DB { return db.Clauses(lock) }}}, g.conditions(t, false)...), false, "Find", "Find", func(db *gorm.DB, _ side) outcome {
+			dest := t.slice()
+			return into(db.Find(dest), dest)
+		})
+	case 27:
+		c := chain{{"Joins relation", "Joins(Actor).Preload(Actor.Tools)", func(_ side, db *gorm.DB) *gorm.DB { return db.Joins("Actor").Preload("Actor.Tools") }}}
+		return read(append(c, g.conditions(toolTable, true)...), false, "Find(&[]Tool)", "Find", func(db *gorm.DB, _ side) outcome {
+			var all []Tool
 			return into(db.Find(&all), &all)
 		})
 	case 24:

@@ -251,7 +251,21 @@ func (g generator) association() op {
 		return res.Error
 	}
 	owner := func(w side) *Actor { return &Actor{ID: key, TenantID: w.owner(), PlayerID: playerSeven} }
-	switch g.p.n(4) {
+	switch g.p.n(6) {
+	case 4:
+		return op{shapes: []string{"Association Replace"}, targets: []int64{key}, text: fmt.Sprintf("gorm Model(&Actor{%d}).Association(Tools).Replace(%d)", key, tool), run: func(w side) outcome {
+			if !w.alone {
+				return outcome{err: w.fresh().Model(owner(w)).Association("Tools").Replace(&Tool{ID: tool})}
+			}
+			if err := adopt(w, tool, key); err != nil {
+				return outcome{err: err}
+			}
+			return outcome{err: w.fresh().Exec("UPDATE tools SET actor_id = NULL WHERE actor_id = ? AND id <> ?", key, tool).Error}
+		}}
+	case 5:
+		return op{shapes: []string{"Delete with associations"}, text: fmt.Sprintf("gorm Select(Tools).Delete(&Actor{%d})", key), run: func(w side) outcome {
+			return outcome{err: w.fresh().Select("Tools").Delete(owner(w)).Error}
+		}}
 	case 0:
 		return op{shapes: []string{"Association Append"}, targets: []int64{key}, text: fmt.Sprintf("gorm Model(&Actor{%d}).Association(Tools).Append(%d)", key, tool), run: func(w side) outcome {
 			if w.alone {
@@ -332,7 +346,27 @@ func (g generator) hostile() op {
 		}}
 	}
 	row := g.newTool()
-	switch g.p.n(9) {
+	switch g.p.n(15) {
+	case 9:
+		return no("a SELECT of another tenant", func(w side) *gorm.DB {
+			return w.fresh().Raw("SELECT id FROM tools WHERE tenant_id = ?", other(w)).Scan(&[]int64{})
+		})
+	case 10:
+		return no("a SELECT that names another tenant", func(w side) *gorm.DB {
+			return w.fresh().Raw("SELECT id FROM tools WHERE qty > 1 OR tenant_id = '" + string(other(w)) + "'").Scan(&[]int64{})
+		})
+	case 11:
+		return no("another tenant beside its own", func(w side) *gorm.DB {
+			return w.fresh().Model(&Tool{}).Where("tenant_id IN ?", rivals).Find(&[]Tool{})
+		})
+	case 12:
+		return no("Where struct of another tenant", func(w side) *gorm.DB { return w.fresh().Where(&Tool{TenantID: other(w)}).Find(&[]Tool{}) })
+	case 13:
+		return no("a table that is not declared", func(w side) *gorm.DB { return w.fresh().Raw("SELECT name FROM sqlite_master").Scan(&[]string{}) })
+	case 14:
+		return no("another tenant's row in a sub-select", func(w side) *gorm.DB {
+			return w.fresh().Model(&Tool{}).Where("id IN (?)", w.fresh().Model(&Tool{}).Select("id").Where("tenant_id = ?", other(w))).Update("qty", 1)
+		})
 	case 0:
 		return no("Create of another tenant's row", func(w side) *gorm.DB {
 			row := row

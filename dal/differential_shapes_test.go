@@ -15,9 +15,9 @@ var scopedShapes = map[string]bool{
 	"Where text": true, "Where text with OR": true, "Where map": true, "Where struct": true, "Where IN": true, "Where row IN": true, "Where named": true,
 	"Where group": true, "Where clause": true, "Or": true, "Not": true,
 	"Order": true, "Limit": true, "Offset": true, "Group": true, "Having": true, "Distinct": true, "Select text": true, "Select columns": true,
-	"Preload": true, "Generics": true,
+	"Preload": true, "Generics": true, "PrepareStmt": true, "Locking": true,
 	// gorm's writing methods
-	"Create": true, "Create batch": true, "Create map": true, "Create with associations": true, "Association Append": true, "Association Clear": true, "Association Delete": true, "Association Find": true, "OnConflict": true, "Save": true, "FirstOrCreate": true, "Update": true, "Updates map": true, "Updates struct": true, "UpdateColumn": true,
+	"Create": true, "Create batch": true, "Create map": true, "Create with associations": true, "Association Append": true, "Association Clear": true, "Association Delete": true, "Association Replace": true, "Delete with associations": true, "Association Find": true, "OnConflict": true, "Save": true, "FirstOrCreate": true, "Update": true, "Updates map": true, "Updates struct": true, "UpdateColumn": true,
 	"Delete": true, "Delete by key": true, "missing WHERE": true, "AllowGlobalUpdate": true, "FirstOrInit": true, "Generics write": true,
 	"Joins relation": true, "Joins relation with conditions": true, "InnerJoins relation": true, "Joins text": true, "Joins sub-query": true,
 	"Table name": true, "Table alias": true, "Table list": true, "Table sub-query": true, "Table global": true, "Find a DTO": true,
@@ -29,9 +29,9 @@ var scopedShapes = map[string]bool{
 // gateShapes lists what texts are made of, as far as the gate is to scope them.
 var gateShapes = map[string]bool{
 	"raw": true, "raw write": true, "DB().Query": true, "DB().Exec": true, "Connection": true,
-	"SELECT": true, "star": true, "DISTINCT": true, "GROUP BY": true, "HAVING": true, "LIMIT": true, "window function": true, "odd literal": true,
+	"SELECT": true, "star": true, "DISTINCT": true, "GROUP BY": true, "HAVING": true, "LIMIT": true, "window function": true, "odd literal": true, "tenant_id named": true, "@tenant": true, "FILTER": true,
 	"comma join": true, "JOIN": true, "INNER JOIN": true, "LEFT JOIN": true, "LEFT OUTER JOIN": true, "RIGHT JOIN": true, "CROSS JOIN": true, "STRAIGHT_JOIN": true,
-	"NATURAL JOIN": true, "USING": true, "self join": true, "derived table": true, "global table": true, "local table": true,
+	"NATURAL JOIN": true, "USING": true, "outer join USING": true, "self join": true, "derived table": true, "global table": true, "local table": true,
 	"CTE": true, "recursive CTE": true, "CTE before a write": true,
 	"UNION": true, "UNION ALL": true, "INTERSECT": true, "EXCEPT": true, "INTERSECT ALL": true, "EXCEPT ALL": true, "set operation in parentheses": true,
 	"scalar sub-select": true, "IN sub-select": true, "row IN sub-select": true, "EXISTS": true, "correlated sub-select": true,

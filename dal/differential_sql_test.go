@@ -11,7 +11,6 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
-	"github.com/tenantdal/tenantdal/tenant"
 )
 
 // sqlText is a statement under construction: text and values grow together, from left to right.
@@ -202,6 +201,13 @@ func (s *sqlText) expr(kind byte, scope, outer []relation, depth int) {
 		s.w("LENGTH(")
 		s.pick('t', scope)
 		s.w(")")
+	case k == 10 && len(owned(scope)) > 0 && chance(s.p, 3):
+		s.shape("tenant_id named")
+		s.wf("%s.tenant_id", owned(scope)[0].alias)
+	case k == 10:
+		s.w("CAST(")
+		s.pick('i', scope)
+		s.w(" AS CHAR)")
 	default:
 		s.scalar(kind, scope, depth-1)
 	}
@@ -242,6 +248,9 @@ func (s *sqlText) subWhere(scope, outer []relation, depth int) {
 
 // condition writes a condition over the scope.
 func (s *sqlText) condition(scope, outer []relation, depth int) {
+	if chance(s.p, 16) && s.ownerCondition(scope) {
+		return
+	}
 	kind := one[byte](s.p, 'i', 'i', 't')
 	switch k := s.p.n(18); {
 	case k < 6 || k < 12 && depth == 0:
@@ -320,6 +329,38 @@ func (s *sqlText) condition(scope, outer []relation, depth int) {
 	}
 }
 
+// owned returns the relations of the scope that have an owner.
+func owned(scope []relation) []relation {
+	return slices.DeleteFunc(slices.Clone(scope), func(r relation) bool { return r.base == "" || r.base == "prices" })
+}
+
+// ownerCondition writes a condition on tenant_id that names the tenant itself, as people do who do not trust the store.
+func (s *sqlText) ownerCondition(scope []relation) bool {
+	all := owned(scope)
+	if len(all) == 0 {
+		return false
+	}
+	s.shape("tenant_id named")
+	r := all[s.p.n(len(all))]
+	switch s.p.n(6) {
+	case 0:
+		s.wf("%s.tenant_id = '%s'", r.alias, s.id)
+	case 1:
+		s.wf("? = %s.tenant_id", r.alias)
+		s.args = append(s.args, s.id)
+	case 2:
+		s.wf("%s.tenant_id IN ('%s')", r.alias, s.id)
+	case 3:
+		s.wf("%s.tenant_id <> ''", r.alias)
+	case 4:
+		s.wf("%s.tenant_id = %s.tenant_id", r.alias, all[s.p.n(len(all))].alias)
+	default:
+		s.wf("%s.tenant_id = ?", r.alias)
+		s.args = append(s.args, s.id)
+	}
+	return true
+}
+
 // from writes a FROM and returns its relations.
 func (s *sqlText) from(first relation, depth int) []relation {
 	s.w(" FROM ")
@@ -339,6 +380,9 @@ func (s *sqlText) from(first relation, depth int) []relation {
 		join := one(s.p, "JOIN", "INNER JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "CROSS JOIN", ",", "RIGHT JOIN")
 		if s.my && join == "CROSS JOIN" && chance(s.p, 2) {
 			join = "STRAIGHT_JOIN"
+		}
+		if !s.my && chance(s.p, 20) {
+			join = "FULL JOIN"
 		}
 		if join == "," && len(scope) > 1 {
 			join = "JOIN"
@@ -370,6 +414,10 @@ func (s *sqlText) from(first relation, depth int) []relation {
 			continue
 		}
 		s.w(" ON ")
+		if with := owned(scope[:len(scope)-1]); len(with) > 0 && r.base != "" && r.base != "prices" && chance(s.p, 4) {
+			s.shape("tenant_id named")
+			s.wf("%s.tenant_id = %s.tenant_id AND ", with[s.p.n(len(with))].alias, r.alias)
+		}
 		kind := one[byte](s.p, 'i', 'i', 't')
 		s.pick(kind, scope[:len(scope)-1])
 		s.w(one(s.p, " = ", " = ", " < "))
@@ -435,6 +483,12 @@ func (s *sqlText) query(kinds []byte, outer []relation, depth int) {
 				s.pick(k, scope)
 				s.w(")")
 			}
+			if !s.my && chance(s.p, 6) && !strings.Contains(s.b.String()[max(0, s.b.Len()-40):], "DISTINCT") {
+				s.shape("FILTER")
+				s.w(" FILTER (WHERE ")
+				s.condition(scope, nil, 0)
+				s.w(")")
+			}
 		case grouped:
 			s.w(one(s.p, "MAX(", "MIN("))
 			s.pick(k, scope)
@@ -492,7 +546,10 @@ func (s *sqlText) orderAll(n int) {
 		if i > 0 {
 			s.w(", ")
 		}
-		s.wf("%d%s", i+1, one(s.p, "", " DESC"))
+		s.wf("%d%s", i+1, one(s.p, "", " DESC", " ASC"))
+		if !s.my && chance(s.p, 8) {
+			s.w(" NULLS LAST")
+		}
 	}
 }
 
@@ -524,9 +581,10 @@ func (s *sqlText) statement() (ordered bool) {
 		s.w(")")
 	case compound:
 		s.query(kinds, nil, 1)
-		for range 1 + s.p.n(2) {
+		sets := 1 + s.p.n(2)
+		for range sets {
 			set := one(s.p, "UNION", "UNION ALL", "INTERSECT", "EXCEPT")
-			if s.my && chance(s.p, 3) {
+			if s.my && sets == 1 && chance(s.p, 3) { // MariaDB 10.11 runs for ever on some chains of these
 				set = one(s.p, "INTERSECT ALL", "EXCEPT ALL")
 			}
 			s.shape(set)
@@ -630,7 +688,10 @@ func (g generator) sqlRead() op {
 	if way == "DB().Query" || way == "Connection" {
 		shapes = append(shapes, way)
 	}
-	o := op{shapes: shapes, ordered: ordered, text: fmt.Sprintf("%s: %s %v", way, text, args)}
+	if way == "Raw.Rows" && chance(g.p, 12) {
+		return g.tenantWord()
+	}
+	o := op{shapes: shapes, ordered: ordered, text: fmt.Sprintf("%s: %s %v", way, text, args), sql: text, args: args}
 	if way == "DB().Query" && !g.raw {
 		return g.direct(o, text, args, false)
 	}
@@ -665,6 +726,26 @@ func (g generator) sqlRead() op {
 	return o
 }
 
+// tenantWord is a SELECT that names the tenant by @tenant, for which the store puts its value. Alone it is written out.
+func (g generator) tenantWord() op {
+	n := g.number()
+	text := one(g.p,
+		"SELECT id FROM tools WHERE tenant_id = @tenant AND qty > ?",
+		"SELECT t.id, a.name FROM tools t LEFT JOIN (SELECT * FROM actors WHERE tenant_id = @tenant) a ON a.id = t.actor_id WHERE t.qty > ? AND t.tenant_id = @tenant",
+		"SELECT @tenant AS c1, id FROM actors WHERE gold > ? OR id = 1",
+		"SELECT no, CASE WHEN tenant_id = @tenant THEN 'own' ELSE 'foreign' END AS c2 FROM jottings WHERE amount >= ?")
+	return op{shapes: []string{"raw", "@tenant"}, text: fmt.Sprintf("%s [%d]", text, n), run: func(w side) outcome {
+		text := text
+		if w.alone {
+			text = strings.ReplaceAll(text, "@tenant", "'"+g.id+"'")
+		}
+		if w.raw != nil {
+			return w.raw(text, []any{n}, false)
+		}
+		return rowsOf(w.fresh().Raw(text, n).Rows())
+	}}
+}
+
 // direct sends a text through DB(), where nothing is added to it: bound by hand, as the gate would bind it, or, now and then, unbound: then it must be
 // refused if it names a tenant's table.
 func (g generator) direct(o op, text string, args []any, write bool) op {
@@ -696,16 +777,7 @@ func (g generator) direct(o op, text string, args []any, write bool) op {
 		if v.Rewrite == nil || !bound {
 			return send(w, text, args)
 		}
-		id, _ := tenant.FromContext(w.ctx)
-		all := make([]any, len(v.Rewrite.Args))
-		for i, from := range v.Rewrite.Args {
-			if from == gate.TenantArg {
-				all[i] = string(id)
-			} else {
-				all[i] = args[from]
-			}
-		}
-		return send(w, v.Rewrite.Text, all)
+		return send(w, v.Rewrite.Text, rebind(v.Rewrite, args, g.id))
 	}
 	return o
 }
@@ -716,6 +788,19 @@ func rowsOf(rows *sql.Rows, err error) outcome {
 	}
 	all, err := lines(rows)
 	return outcome{rows: all, err: err}
+}
+
+// rebind puts the tenant among the values of a text that the gate rewrote.
+func rebind(r *gate.Rewrite, args []any, id string) []any {
+	all := make([]any, len(r.Args))
+	for i, from := range r.Args {
+		if from == gate.TenantArg {
+			all[i] = id
+		} else {
+			all[i] = args[from]
+		}
+	}
+	return all
 }
 
 // star is a SELECT * in its forms.
@@ -871,12 +956,22 @@ func (s *sqlText) insertValues() {
 		}
 		return
 	}
-	s.wf("INSERT INTO %s (%s", t.name, t.id)
+	verb := "INSERT"
+	if chance(s.p, 12) {
+		verb = "REPLACE"
+		s.shape("REPLACE")
+	}
+	s.wf("%s INTO %s (%s", verb, t.name, t.id)
 	if t.keys != "" {
 		s.wf(", %s", t.keys)
 	}
 	for _, c := range t.cols {
 		s.wf(", %s", c.name)
+	}
+	named := chance(s.p, 5)
+	if named {
+		s.shape("tenant_id named")
+		s.w(", tenant_id")
 	}
 	s.w(") VALUES ")
 	for i := range 1 + s.p.n(3) {
@@ -885,6 +980,10 @@ func (s *sqlText) insertValues() {
 		}
 		s.w("(")
 		s.values(t)
+		if named {
+			s.w(", ?")
+			s.args = append(s.args, s.id)
+		}
 		s.w(")")
 	}
 }

@@ -311,15 +311,8 @@ func (d *duel) throughGate() {
 			return outcome{err: &dal.ShapeError{Shape: v.Refusal.Reason, Hint: v.Refusal.Hint, Table: v.Refusal.Table}}
 		}
 		if v.Rewrite != nil {
-			all := make([]any, len(v.Rewrite.Args))
-			for i, from := range v.Rewrite.Args {
-				if from == gate.TenantArg {
-					all[i] = string(d.id)
-				} else {
-					all[i] = args[from]
-				}
-			}
-			text, args, v = v.Rewrite.Text, all, v.Rewrite.Verdict
+			args = rebind(v.Rewrite, args, string(d.id))
+			text, v = v.Rewrite.Text, v.Rewrite.Verdict
 		}
 		for _, i := range v.TenantArgs {
 			if args[i] != string(d.id) {
