@@ -127,6 +127,9 @@ func (c Config) checkServers() (errs []error) {
 	for i, e := range c.Cluster.Shards {
 		at := e.Network + " " + e.Address
 		want[at] += full.MaxOpen + systemConns
+		if c.Cluster.Dialect == Postgres {
+			want[at] += systemConns // the system scopes' pool
+		}
 		if i == 0 {
 			want[at] += controlConns
 		}
