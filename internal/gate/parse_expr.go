@@ -349,7 +349,7 @@ func (p *parser) interval() []*expr {
 // function reads a call. The name is on the closed list.
 func (p *parser) function() *expr {
 	t := p.next()
-	if !functions[t.upper] {
+	if !functions[t.upper] || lacking[p.d][t.upper] {
 		reason := "a call of a function that is not on the list"
 		if len(t.upper) <= 32 {
 			reason = "a call of " + t.upper + ", which is not on the list of functions"

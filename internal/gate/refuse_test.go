@@ -304,6 +304,8 @@ var refused = []struct {
 	{"CurrentUser", "mp", "SELECT CURRENT_USER", gate.Shape},
 	{"UserWord", "p", "SELECT USER", gate.Shape},
 	{"StoredFunction", "msp", "SELECT all_gold('b')", gate.Shape},
+	{"StoredFunctionOfAnotherDialect", "m", "SELECT TOTAL(1), TO_CHAR(1)", gate.Shape}, // there, these are stored functions
+	{"StoredFunctionOfAnotherDialect", "p", "SELECT IFNULL(1, 2)", gate.Shape},
 	{"StoredFunctionQuoted", "msp", "SELECT `all_gold`('b')", gate.Shape},
 	{"StoredFunctionSchema", "mp", "SELECT other.all_gold('b')", gate.Shape},
 	{"QueryToXML", "p", "SELECT query_to_xml('SELECT * FROM items', true, true, '')", gate.Shape},
