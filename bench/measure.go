@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -57,6 +58,15 @@ func (r Result) Median(of func(Sample) float64) float64 {
 		values[i] = of(s)
 	}
 	return Quantile(values, 0.5)
+}
+
+// least returns the smallest CPU time.
+func (r Result) least() float64 {
+	least := math.Inf(1)
+	for _, s := range r.Samples {
+		least = min(least, s.CPU)
+	}
+	return least
 }
 
 // Quantile returns the q-quantile of values, q in 0..1, by the nearest rank. It does not change values, and returns 0 for none.
