@@ -56,6 +56,9 @@ func (l *gormLogger) message(ctx context.Context, need logger.LogLevel, level sl
 
 // Trace logs a statement that failed, was slow, or is to be logged anyway. A row that was not found is no failure.
 func (l *gormLogger) Trace(ctx context.Context, begin time.Time, statement func() (sql string, rows int64), err error) {
+	if !l.log.Enabled(ctx, slog.LevelError) {
+		return // nobody listens
+	}
 	if errors.Is(err, logger.ErrRecordNotFound) {
 		err = nil
 	}

@@ -165,18 +165,23 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 		return nil, err
 	}
 	defer permit.Release()
-	marked, m := wire.Marked(ctx)
+	t := &begun{marked: wire.Marked{Context: ctx}}
+	m := &t.marked.Mark
 	m.Kind, m.Tenant, m.Permit = wire.Control, p.tenant.ID, permit
-	inner, err := db.of(p.bypass != nil, write).BeginTx(marked, opts)
+	t.tx, err = db.of(p.bypass != nil, write).BeginTx(&t.marked, opts)
 	if err != nil {
 		return nil, err
 	}
-	t := &struct { // one piece of memory
-		pool txPool
-		transaction
-	}{transaction: transaction{tx: inner, readOnly: p.latest().readOnly}}
+	t.readOnly = p.latest().readOnly
 	t.pool = txPool{binding: p.binding, transaction: &t.transaction}
 	return &t.pool, nil
+}
+
+// begun is what a transaction needs for itself, in one piece of memory.
+type begun struct {
+	transaction
+	pool   txPool
+	marked wire.Marked // the context that it was begun under
 }
 
 // matches compares the scope of ctx with the handle's.

@@ -269,7 +269,8 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	var before saved
 	before.save(db.Statement, v)
 	defer before.restore(db.Statement)
-	admitted, err := b.prepare(db, v)
+	parts := &statementParts{}
+	admitted, err := b.prepare(db, v, &parts.node)
 	if _, locks := db.Statement.Clauses["FOR"]; locks { // SQLite's text does not show it
 		admitted.write = true
 	}
@@ -296,9 +297,10 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	if b.bypass != nil {
 		kind = wire.Bypass
 	}
-	marked, m := wire.Marked(ctx)
+	parts.marked.Context = ctx
+	m := &parts.marked.Mark
 	m.Kind, m.Tenant, m.Text, m.Bypass, m.Write = kind, b.tenant.ID, stmt.SQL.String(), b.bypass, admitted.write
-	stmt.Context = marked
+	stmt.Context = &parts.marked
 	at := stmt.ConnPool
 	stmt.ConnPool = unprepared(at)
 	defer func() { stmt.Context, stmt.ConnPool = ctx, at }()
@@ -317,8 +319,14 @@ func refuse(db *gorm.DB, v verb, err error) {
 	}
 }
 
-// prepare judges, injects, builds and admits.
-func (b *binding) prepare(db *gorm.DB, v verb) (admitted, error) {
+// statementParts is what a statement needs for itself, in one piece of memory.
+type statementParts struct {
+	node   scopedWhere
+	marked wire.Marked
+}
+
+// prepare judges, injects, builds and admits. It makes the scope's condition out of node, which is unused.
+func (b *binding) prepare(db *gorm.DB, v verb, node *scopedWhere) (admitted, error) {
 	stmt := db.Statement
 	if v == verbRaw || stmt.SQL.Len() > 0 {
 		return b.admit(stmt, v, nil, nil)
@@ -331,9 +339,11 @@ func (b *binding) prepare(db *gorm.DB, v verb) (admitted, error) {
 		return admitted{}, err
 	}
 	part := len(stmt.Vars) > 0 // gorm builds a sub-query with the values of the statement around it
-	var node *scopedWhere
 	if v != verbCreate && b.injects(stmt, t) {
-		node = inject(stmt, b.id, t.tenantColumn(b.db.dialect))
+		node.id, node.column = b.id, t.tenantColumn(b.db.dialect)
+		node.inject(stmt)
+	} else {
+		node = nil
 	}
 	switch v {
 	case verbQuery, verbRow:

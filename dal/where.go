@@ -77,17 +77,15 @@ func (s *saved) restore(stmt *gorm.Statement) {
 }
 
 // inject wraps the caller's conditions. Whatever gorm adds later (the primary key, soft delete) is joined to the node by AND.
-func inject(stmt *gorm.Statement, id any, column string) *scopedWhere {
-	node := &scopedWhere{id: id, column: column}
+func (w *scopedWhere) inject(stmt *gorm.Statement) {
 	c := stmt.Clauses["WHERE"]
-	if w, ok := c.Expression.(clause.Where); ok {
-		node.user = w
+	if user, ok := c.Expression.(clause.Where); ok {
+		w.user = user
 	}
 	c.Name = "WHERE"
-	node.list[0] = node
-	c.Expression = clause.Where{Exprs: node.list[:]}
+	w.list[0] = w
+	c.Expression = clause.Where{Exprs: w.list[:]}
 	stmt.Clauses["WHERE"] = c
-	return node
 }
 
 // unconditional reports a built statement whose only conditions are the injected ones: the missing-WHERE guard, which the predicate would switch off.

@@ -67,24 +67,18 @@ func With(ctx context.Context, m *Mark) context.Context {
 	return &markContext{Context: ctx, mark: m}
 }
 
-// markedContext is a markContext and its mark in one piece of memory.
-type markedContext struct {
+// Marked is what [With] returns, with the mark in it: one piece of memory, or a part of a caller's. Context and Mark are set before it is used.
+type Marked struct {
 	context.Context
-	mark Mark
+	Mark Mark
 }
 
 // Value answers for the mark and passes every other key on.
-func (c *markedContext) Value(key any) any {
+func (c *Marked) Value(key any) any {
 	if key == (markKey{}) {
-		return &c.mark
+		return &c.Mark
 	}
 	return c.Context.Value(key)
-}
-
-// Marked is [With] a new mark, which the caller fills before the context is used. It allocates once.
-func Marked(ctx context.Context) (context.Context, *Mark) {
-	c := &markedContext{Context: ctx}
-	return c, &c.mark
 }
 
 // Spend makes the mark worth nothing. Whoever sent the statement calls it as soon as the call has returned: code of the caller's that runs while the
