@@ -58,8 +58,9 @@ var (
 // systemIndexes are the library's own, led by something else than tenant_id, used by its own system statements alone.
 var systemIndexes = map[string]bool{"k_due": true}
 
-// check compares every declared table with the place's database. All mistakes come in one error.
-func (db *database) check(ctx context.Context) error {
+// check compares the place's database with the place and with every declared table, and judges its login. All mistakes come in one error. Tables that
+// were compared before are left out.
+func (db *database) check(ctx context.Context, compared bool) error {
 	if err := db.checkIdentity(ctx); err != nil {
 		return err
 	}
@@ -73,6 +74,9 @@ func (db *database) check(ctx context.Context) error {
 		if err := db.checkGrants(ctx); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if compared {
+		return errors.Join(errs...)
 	}
 	for _, t := range db.store.tables.all {
 		s, err := db.inspect(ctx, t.name)

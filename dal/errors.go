@@ -274,6 +274,42 @@ func SafeToRetry(err error) bool {
 	return errors.As(err, &connect) || errors.Is(err, quota.ErrQuotaExceeded) || errors.Is(err, ErrPlacesBusy)
 }
 
+// ErrStillServed reports a tenant whose status lets new work begin, so that it cannot be drained. Possibly wrapped; see [StillServedError].
+var ErrStillServed = errors.New("dal: tenant is still served")
+
+// StillServedError names the tenant and its status. It is [ErrStillServed].
+type StillServedError struct {
+	Tenant tenant.ID
+	Status tenant.Status
+}
+
+// Error names the tenant, its status, and what to do first.
+func (e *StillServedError) Error() string {
+	return fmt.Sprintf("dal: tenant %q is %s and still served: set it deleting in the registry first", e.Tenant, e.Status)
+}
+
+// Is reports that every StillServedError is an [ErrStillServed].
+func (e *StillServedError) Is(target error) bool { return target == ErrStillServed }
+
+// DrainError reports a tenant whose work had not ended in time. It wraps the cause of the context's end.
+type DrainError struct {
+	Tenant tenant.ID
+	InUse  int // connections that the tenant still holds in this process
+	Err    error
+}
+
+// Error names the tenant and what is left.
+func (e *DrainError) Error() string {
+	return fmt.Sprintf("dal: tenant %q is not drained: it still holds %d connections: %v", e.Tenant, e.InUse, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *DrainError) Unwrap() error { return e.Err }
+
+// ErrScopeEnded reports a handle of a system scope whose context has ended, or that was given the context of another system scope. Nothing was sent.
+// Possibly wrapped, beside the cause of the context's end.
+var ErrScopeEnded = errors.New("dal: the system scope of the handle has ended")
+
 // ErrRights reports a database login that can reach what it must not, or lacks what it needs. Possibly wrapped and joined; see [RightsError].
 var ErrRights = errors.New("dal: rights of a database login refused")
 

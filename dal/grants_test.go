@@ -173,7 +173,7 @@ func TestGrants_OwnDatabaseLogin(t *testing.T) {
 func TestGrants_SharedLogin(t *testing.T) {
 	t.Parallel()
 	g := newGranted(t)
-	open := func(user, password string, strict bool) (error, []map[string]any) {
+	open := func(user, password string, strict bool) (warned []map[string]any, err error) {
 		j := &journal{}
 		cfg := g.cfg
 		end := g.end
@@ -182,15 +182,15 @@ func TestGrants_SharedLogin(t *testing.T) {
 		cfg.Cluster = dal.MySQLCluster(end)
 		cfg.Cluster.LoginSecret = secret
 		cfg.StrictGrants, cfg.Logger = strict, slog.New(slog.NewJSONHandler(j, nil))
-		err := errors.Join(g.use(t, cfg, "shared-a"), g.use(t, cfg, "schema-c"))
-		return err, j.records(t, "login has rights beyond its databases")
+		err = errors.Join(g.use(t, cfg, "shared-a"), g.use(t, cfg, "schema-c"))
+		return j.records(t, "login has rights beyond its databases"), err
 	}
 	// The operator's login works, and is warned of once a store, not once a place.
-	err, warned := open(g.end.User, g.end.Password, false)
+	warned, err := open(g.end.User, g.end.Password, false)
 	if err != nil || len(warned) != 2 || !strings.Contains(fmt.Sprint(warned[0]["rights"]), "ALL PRIVILEGES") || warned[0]["level"] != "WARN" || warned[0]["login"] != g.end.User {
 		t.Errorf("the operator's login: %v, warnings %v", err, warned)
 	}
-	if err, _ = open(g.end.User, g.end.Password, true); !errors.Is(err, dal.ErrRights) || !strings.Contains(err.Error(), "ALL PRIVILEGES") {
+	if _, err = open(g.end.User, g.end.Password, true); !errors.Is(err, dal.ErrRights) || !strings.Contains(err.Error(), "ALL PRIVILEGES") {
 		t.Errorf("the operator's login under StrictGrants: %v", err)
 	}
 	// A service's login with what it needs, and nothing else.
@@ -200,7 +200,7 @@ func TestGrants_SharedLogin(t *testing.T) {
 	for _, db := range []string{g.end.Database, g.end.Database + "_tdal_control", g.end.Database + "_t_schema-c"} {
 		g.exec(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON "+esc(db)+" TO "+svc)
 	}
-	if err, warned = open("svc", "svc-secret", true); err != nil || len(warned) != 0 {
+	if warned, err = open("svc", "svc-secret", true); err != nil || len(warned) != 0 {
 		t.Errorf("a login with what it needs: %v, warnings %v", err, warned)
 	}
 	for _, c := range []struct {
@@ -215,15 +215,15 @@ func TestGrants_SharedLogin(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g.exec(t, c.grant)
-			err, warned := open("svc", "svc-secret", false)
+			warned, err := open("svc", "svc-secret", false)
 			if c.refused != errors.Is(err, dal.ErrRights) || c.refused != (len(warned) == 0) || !strings.Contains(fmt.Sprint(err, warned), c.says) {
 				t.Errorf("%v, warnings %v", err, warned)
 			}
-			if err, _ := open("svc", "svc-secret", true); !errors.Is(err, dal.ErrRights) || !strings.Contains(err.Error(), c.says) {
+			if _, err := open("svc", "svc-secret", true); !errors.Is(err, dal.ErrRights) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("under StrictGrants: %v", err)
 			}
 			g.exec(t, c.revoke)
-			if err, warned := open("svc", "svc-secret", true); err != nil || len(warned) != 0 {
+			if warned, err := open("svc", "svc-secret", true); err != nil || len(warned) != 0 {
 				t.Fatalf("after it was mended: %v, %v", err, warned)
 			}
 		})

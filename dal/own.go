@@ -278,9 +278,6 @@ func (o *ownPlaces) end(s *seat, err error) {
 	close(s.ready)
 }
 
-// retain adds a holder. The caller must be one.
-func (s *seat) retain() { s.holders.Add(1) }
-
 // release ends a hold. The last one lets the place be closed when its slot is wanted.
 func (s *seat) release() {
 	for {

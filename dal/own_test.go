@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -603,6 +604,48 @@ func TestOwnPlaces_SQLiteFilesKeepTheirRows(t *testing.T) {
 		if err := errors.Join(err, raw.Close()); err != nil || mine != 3 || others != 0 {
 			t.Errorf("%s: %d of its rows, %d of others, %v", name, mine, others, err)
 		}
+	}
+}
+
+// A place that is opened anew is recognised at once; its tables are compared again only after a schema change.
+func TestOwnPlaces_TablesAreComparedOnceAVersion(t *testing.T) {
+	t.Parallel()
+	tenants, _ := landed(t, 2)
+	reg, err := tenant.NewStatic(tenants...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := dal.Config{Cluster: dal.SQLiteCluster(t.TempDir(), 1), Registry: reg, Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}, MaxOwnPlaces: 1}
+	up(t, cfg)
+	store, err := dal.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close(context.Background()) }()
+	checks := func() uint64 { // statements of the check when the place is opened
+		t.Helper()
+		for _, i := range []int{1, 0} { // the other one closes it
+			h := store.On(tenant.NewContext(t.Context(), tenants[i].ID), dal.Key("player", "p"))
+			if err := h.Find(&[]Hero{}).Error; err != nil {
+				t.Fatal(err)
+			}
+		}
+		return store.StatsOf(dal.Place{Shard: "t0-s1"}).Schemas
+	}
+	first, again := checks(), checks()
+	if again == 0 || again >= first {
+		t.Errorf("%d statements at the first opening, %d at the second", first, again)
+	}
+	file := &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE IF NOT EXISTS more (id INTEGER);\n-- +goose Down\nDROP TABLE IF EXISTS more;\n")}
+	more := schema.Set{Name: "more", FS: fstest.MapFS{"sqlite/0001_more.sql": file, "mysql/0001_more.sql": file}}
+	if _, err := schema.Up(t.Context(), cfg, heroes("", ""), more); err != nil {
+		t.Fatal(err)
+	}
+	if changed := checks(); changed != first {
+		t.Errorf("%d statements after a schema change, want all %d", changed, first)
+	}
+	if later := checks(); later != again {
+		t.Errorf("%d statements later, want %d", later, again)
 	}
 }
 

@@ -2,8 +2,6 @@ package dal
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -103,38 +101,6 @@ func (b *binding) permits(stmt *gorm.Statement) error {
 	}
 	return b.latest().readOnly
 }
-
-// ErrStillServed reports a tenant whose status lets new work begin, so that it cannot be drained. Possibly wrapped; see [StillServedError].
-var ErrStillServed = errors.New("dal: tenant is still served")
-
-// StillServedError names the tenant and its status. It is [ErrStillServed].
-type StillServedError struct {
-	Tenant tenant.ID
-	Status tenant.Status
-}
-
-// Error names the tenant, its status, and what to do first.
-func (e *StillServedError) Error() string {
-	return fmt.Sprintf("dal: tenant %q is %s and still served: set it deleting in the registry first", e.Tenant, e.Status)
-}
-
-// Is reports that every StillServedError is an [ErrStillServed].
-func (e *StillServedError) Is(target error) bool { return target == ErrStillServed }
-
-// DrainError reports a tenant whose work had not ended in time. It wraps the cause of the context's end.
-type DrainError struct {
-	Tenant tenant.ID
-	InUse  int // connections that the tenant still holds in this process
-	Err    error
-}
-
-// Error names the tenant and what is left.
-func (e *DrainError) Error() string {
-	return fmt.Sprintf("dal: tenant %q is not drained: it still holds %d connections: %v", e.Tenant, e.InUse, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *DrainError) Unwrap() error { return e.Err }
 
 // Drain waits until this process has nothing of a tenant under way: statements, open rows and transactions that had begun finish, and nothing new
 // begins, on no handle however old. It needs a system scope, and a tenant whose status refuses new work: deleting, or suspended under [SuspendAll]. The

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,11 +50,12 @@ type Store struct {
 	open     func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
 	nowhere  func() *gorm.DB // what refused handles are sessions of
 
-	looks   atomic.Uint64 // grows with each Drain: every handle then looks its tenant up again
-	uses    uses          // of system scopes
-	current sync.Map      // Place -> true: it was up to date when it was last looked at
-	warned  sync.Map      // user@address -> true: logins whose rights were logged
-	owners  sync.Map      // Place -> tenant.ID: whose place it is, as far as it was looked up
+	looks    atomic.Uint64 // grows with each Drain: every handle then looks its tenant up again
+	uses     uses          // of system scopes
+	current  sync.Map      // Place -> string: its versions, when it was last looked at and up to date
+	compared sync.Map      // Place -> string: its versions, when its tables were compared and found fit
+	warned   sync.Map      // user@address -> true: logins whose rights were logged
+	owners   sync.Map      // Place -> tenant.ID: whose place it is, as far as it was looked up
 
 	opening    singleflight.Group // one opener a place
 	refreshing singleflight.Group // one reader of the topology
@@ -296,41 +298,52 @@ func (s *Store) shardsOf(t tenant.Tenant) []shardrouter.ShardID {
 	return ids
 }
 
-// checkVersions compares what schema.Up recorded of a place with what every place should have. While the control database cannot be reached, a place
-// that was up to date when it was last looked at passes: its tables are compared all the same.
-func (s *Store) checkVersions(ctx context.Context, p Place) error {
+// checkVersions compares what schema.Up recorded of a place with what every place should have, and returns it as a text. While the control database
+// cannot be reached, a place that was up to date when it was last looked at passes.
+func (s *Store) checkVersions(ctx context.Context, p Place) (string, error) {
 	sets, err := s.control.VersionsAt(ctx, p.Shard, p.Schema)
-	if _, known := s.current.Load(p); known && wire.IsConnection(err) {
-		return nil
+	if known, ok := s.current.Load(p); ok && wire.IsConnection(err) {
+		return known.(string), nil
 	}
 	if err != nil {
-		return migrated("read schema versions", err)
+		return "", migrated("read schema versions", err)
 	}
 	for _, v := range sets {
 		if v.Version < v.Target {
 			s.current.Delete(p)
-			return fmt.Errorf("%w: place %s, set %q is at version %d, want %d", ErrNotMigrated, p, v.Set, v.Version, v.Target)
+			return "", fmt.Errorf("%w: place %s, set %q is at version %d, want %d", ErrNotMigrated, p, v.Set, v.Version, v.Target)
 		}
 	}
-	s.current.Store(p, true)
-	return nil
+	now := versionText(sets)
+	s.current.Store(p, now)
+	return now, nil
+}
+
+// versionText writes versions as a text, in which two are equal if they are.
+func versionText(sets []control.SetVersion) string {
+	var b strings.Builder
+	for _, v := range sets {
+		fmt.Fprintf(&b, "%s %d ", v.Set, v.Version)
+	}
+	return b.String()
 }
 
 // learnVersions notes which places are up to date when the store is opened.
 func (s *Store) learnVersions(ctx context.Context) error {
-	rows, targets, err := s.control.Versions(ctx)
+	rows, targets, err := s.control.Versions(ctx) // sorted by set
 	if err != nil {
 		return migrated("read schema versions", err)
 	}
-	fit := map[Place]int{} // sets that are as they should be
+	fit := map[Place][]control.SetVersion{} // sets that are as they should be
 	for _, r := range rows {
 		if want, ok := targets[r.Set]; ok && r.Version >= want {
-			fit[Place{r.Shard, r.Schema}]++
+			p := Place{r.Shard, r.Schema}
+			fit[p] = append(fit[p], control.SetVersion{Set: r.Set, Version: r.Version})
 		}
 	}
 	for p, sets := range fit {
-		if sets == len(targets) {
-			s.current.Store(p, true)
+		if len(sets) == len(targets) {
+			s.current.Store(p, versionText(sets))
 		}
 	}
 	return nil
@@ -393,10 +406,13 @@ func (s *Store) shared(p Place) bool {
 	return p.Schema == "" && slices.Contains(s.snapshot().Shards(), p.Shard)
 }
 
-// fit opens a place and compares it with the declared tables.
+// fit opens a place and compares it with the declared tables. When it is opened anew its tables are compared only if schema.Up has changed it since: as of a
+// place that stays open, what others change in it is not noticed.
 func (s *Store) fit(ctx context.Context, p Place, owner tenant.ID) (*database, error) {
+	version := ""
 	if s.control != nil {
-		if err := s.checkVersions(ctx, p); err != nil {
+		var err error
+		if version, err = s.checkVersions(ctx, p); err != nil {
 			return nil, err
 		}
 	}
@@ -406,9 +422,11 @@ func (s *Store) fit(ctx context.Context, p Place, owner tenant.ID) (*database, e
 	}
 	db.owner = owner
 	if s.control != nil {
-		if err := db.check(ctx); err != nil {
+		before, compared := s.compared.Load(p)
+		if err := db.check(ctx, compared && before == version); err != nil {
 			return nil, errors.Join(err, db.close())
 		}
+		s.compared.Store(p, version)
 	}
 	return db, nil
 }

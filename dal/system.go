@@ -2,7 +2,6 @@ package dal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -17,10 +16,6 @@ import (
 
 // keptUses is how many uses of a system scope a store remembers.
 const keptUses = 32
-
-// ErrScopeEnded reports a handle of a system scope whose context has ended, or that was given the context of another system scope. Nothing was sent.
-// Possibly wrapped, beside the cause of the context's end.
-var ErrScopeEnded = errors.New("dal: the system scope of the handle has ended")
 
 // SystemUse is one handle of [Store.OnPlace] that was used.
 type SystemUse struct {

@@ -63,7 +63,7 @@ type Status uint8
 
 const (
 	Active    Status = iota + 1 // "active": served
-	Suspended                   // "suspended": kept, not served
+	Suspended                   // "suspended": kept, not served, or reads only where the store says so
 	Deleting                    // "deleting": being removed, not served
 )
 
