@@ -251,6 +251,19 @@ func TestUpsert_T17_ForeignRowsOnLooseKeys(t *testing.T) {
 			"Save by name": func(db *gorm.DB) error {
 				return db.Save(&Pet{Model: dal.Model{ID: 9}, PlayerID: "7", Name: "bob"}).Error
 			},
+			"FirstOrCreate": func(db *gorm.DB) error {
+				return db.Where(Pet{Name: "bob", PlayerID: "7"}).FirstOrCreate(&Pet{}).Error
+			},
+			"a related row": func(db *gorm.DB) error {
+				return db.Create(&Knight{PlayerID: "7", Pets: []Pet{{Name: "bob"}}}).Error
+			},
+			"Updates": func(db *gorm.DB) error {
+				if err := db.Session(&gorm.Session{}).Create(&Pet{PlayerID: "7", Name: "own"}).Error; err != nil {
+					return err
+				}
+				defer db.Session(&gorm.Session{}).Where("name = ?", "own").Delete(&Pet{})
+				return db.Session(&gorm.Session{}).Model(&Pet{}).Where("name = ?", "own").Update("name", "bob").Error
+			},
 			"T47 Create": func(db *gorm.DB) error {
 				return db.Create(&Pet{Model: dal.Model{ID: 2}, PlayerID: "7", Name: "evil"}).Error
 			},
