@@ -14,6 +14,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
+	"github.com/tenantdal/tenantdal/internal/gate/gatetest"
 )
 
 // SQLite says itself which tables a statement reads and writes, and what else it does. It says nothing that the verdict has not.
@@ -25,9 +26,9 @@ func TestTables_SQLite(t *testing.T) {
 	var made, ran int
 	for end := time.Now().Add(*differential); time.Now().Before(end) || made < 300; made++ {
 		r := rand.New(rand.NewPCG(start, uint64(made)))
-		text := newStatement(r, gate.SQLite)
+		text := gatetest.Statement(r, gate.SQLite)
 		if r.IntN(2) == 0 {
-			text = mutate(r, text)
+			text = gatetest.Mutate(r, text)
 		}
 		v := s.Judge(text)
 		if v.Refusal != nil {

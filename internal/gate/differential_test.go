@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
+	"github.com/tenantdal/tenantdal/internal/gate/gatetest"
 )
 
 // seed repeats a run of the differential tests, and differential is how long each of them looks.
@@ -50,10 +51,10 @@ func differ(t *testing.T, d gate.Dialect) {
 	var made, refused, foreign, ran, failed, checked, caught int
 	for end := time.Now().Add(*differential); time.Now().Before(end) || made < 300; made++ {
 		r := rand.New(rand.NewPCG(start, uint64(made)))
-		text := newStatement(r, d)
+		text := gatetest.Statement(r, d)
 		mutated := r.IntN(3) == 0
 		if mutated {
-			text = mutate(r, text)
+			text = gatetest.Mutate(r, text)
 		}
 		v := s.Judge(text)
 		if v.Refusal != nil {

@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
+	"github.com/tenantdal/tenantdal/internal/gate/gatetest"
 )
 
 // soup makes a text of words and punctuation of SQL in any order.
 func soup() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
-		words := rapid.SliceOfN(rapid.SampledFrom(append(slices.Clone(vocabulary), pieces...)), 0, 60).Draw(t, "words")
+		words := rapid.SliceOfN(rapid.SampledFrom(append(slices.Clone(gatetest.Vocabulary), gatetest.Pieces...)), 0, 60).Draw(t, "words")
 		return strings.Join(words, rapid.SampledFrom([]string{" ", " ", ""}).Draw(t, "between"))
 	})
 }
@@ -25,9 +26,9 @@ func soup() *rapid.Generator[string] {
 func made(d gate.Dialect) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		text := newStatement(r, d)
+		text := gatetest.Statement(r, d)
 		for range rapid.IntRange(0, 3).Draw(t, "mutations") {
-			text = mutate(r, text)
+			text = gatetest.Mutate(r, text)
 		}
 		return text
 	})
@@ -98,7 +99,7 @@ func holds(t fataler, s *gate.Schema, text string) {
 func numberless(text string) []string {
 	text = strings.ReplaceAll(text, "@tenant", "?")
 	var out []string
-	for _, t := range split(text) {
+	for _, t := range gatetest.Words(text) {
 		switch {
 		case strings.TrimSpace(t) == "":
 			continue
@@ -157,7 +158,7 @@ func FuzzTwoWorlds(f *testing.F) {
 		}
 	}
 	for n := range uint64(50) {
-		f.Add(newStatement(rand.New(rand.NewPCG(n, 0)), gate.SQLite), n)
+		f.Add(gatetest.Statement(rand.New(rand.NewPCG(n, 0)), gate.SQLite), n)
 	}
 	s, ws := worldSchema(f, gate.SQLite), worlds(f, gate.SQLite)
 	f.Fuzz(func(t *testing.T, text string, n uint64) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
+	"github.com/tenantdal/tenantdal/internal/gate/gatetest"
 )
 
 // What the gate takes for text literals and quoted names, the server takes for the same, with the same values: where they differed, one of them would
@@ -77,7 +78,7 @@ func junk(r *rand.Rand, d gate.Dialect) string {
 		q := quotes[r.IntN(len(quotes))]
 		b.WriteByte(q[0])
 		for range r.IntN(5) {
-			piece := pieces[r.IntN(len(pieces))]
+			piece := gatetest.Pieces[r.IntN(len(gatetest.Pieces))]
 			if r.IntN(3) > 0 { // mostly well-formed
 				piece = strings.ReplaceAll(piece, q[1:], q[1:]+q[1:])
 			}

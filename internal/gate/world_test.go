@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
+	"github.com/tenantdal/tenantdal/internal/gate/gatetest"
 	"github.com/tenantdal/tenantdal/testutil"
 )
 
@@ -313,7 +314,7 @@ func leak(ws []*world, text string, args []any, look, exact bool) (problem strin
 
 // isExact reports a statement whose answer is the same however the server finds its rows.
 func isExact(v *gate.Verdict, text string, mutated bool) bool {
-	for _, w := range split(strings.ToUpper(text)) {
+	for _, w := range gatetest.Words(strings.ToUpper(text)) {
 		switch w {
 		case "LIMIT", "OFFSET", "EXPLAIN", "RAND", "RANDOM", "UUID", "GEN_RANDOM_UUID", "ROW_NUMBER", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "ROWS",
 			"GROUP_CONCAT", "STRING_AGG", "ARRAY_AGG", "JSON_AGG", "JSON_ARRAYAGG", "JSON_GROUP_ARRAY", "ANY_VALUE", "NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "LOCKED", "NOWAIT":

@@ -1,4 +1,4 @@
-package gate_test
+package gatetest
 
 import (
 	"math/rand/v2"
@@ -35,8 +35,9 @@ type view struct {
 	up   *view
 }
 
-// newStatement returns one statement.
-func newStatement(r *rand.Rand, d gate.Dialect) string {
+// Statement returns one statement: SELECT, INSERT, UPDATE or DELETE, or EXPLAIN of one, over the tables items, players, bags (which have tenant_id) and
+// catalog. Most are valid in their dialect. The same state of r gives the same statement.
+func Statement(r *rand.Rand, d gate.Dialect) string {
 	g := &generator{r: r, d: d, budget: 2 + r.IntN(10)}
 	return g.finish(g.statement())
 }
@@ -547,8 +548,8 @@ func (g *generator) scalar(up *view, function, column string) string {
 	return "SELECT " + function + "(" + g.column(v, column) + ") FROM " + from + g.where(v)
 }
 
-// pieces are what literals are made of: what ends a literal, a comment or a statement elsewhere.
-var pieces = []string{
+// Pieces are what literals are made of: what ends a literal, a comment or a statement elsewhere.
+var Pieces = []string{
 	"'", "''", `\`, `\\`, `"`, `""`, "`", "--", "-- ", "#", "/*", "*/", "/*!", "/*!50000 ", ";", "?", "$1", "$$", "@tenant", "tenant_id", " OR 1=1", " OR ", ")", "(", "a", "x", "0", "%", "_", "[", "]", "ü", "日", "\n", "\t",
 	"N", "_utf8", "E", "0x41", "||", ":", "=", "SELECT", "ı", "😀", "\u00a0", "\u200b",
 }
@@ -560,7 +561,7 @@ func (g *generator) literal() string {
 	}
 	var b strings.Builder
 	for range 1 + g.r.IntN(4) {
-		b.WriteString(g.pick(pieces...))
+		b.WriteString(g.pick(Pieces...))
 	}
 	value := strings.ReplaceAll(b.String(), "'", "''")
 	if g.d == gate.MySQL {
@@ -705,9 +706,9 @@ func (g *generator) delete(with string) string {
 	return with + "DELETE FROM " + table + g.where(v) + g.pick("", "", " RETURNING id, name")
 }
 
-// mutate changes a text a little: pieces go, come, double, change places. Most of what it makes is refused; what is not must keep the tenants apart.
-func mutate(r *rand.Rand, text string) string {
-	tokens := split(text)
+// Mutate changes a text a little: pieces go, come, double, change places. Most of what it makes is refused; what is not must keep the tenants apart.
+func Mutate(r *rand.Rand, text string) string {
+	tokens := Words(text)
 	for range 1 + r.IntN(3) {
 		if len(tokens) < 2 {
 			break
@@ -722,20 +723,20 @@ func mutate(r *rand.Rand, text string) string {
 			k := r.IntN(len(tokens))
 			tokens[i], tokens[k] = tokens[k], tokens[i]
 		case 3, 4:
-			tokens[i] = vocabulary[r.IntN(len(vocabulary))]
+			tokens[i] = Vocabulary[r.IntN(len(Vocabulary))]
 		case 5, 6:
-			tokens = slices.Insert(tokens, i, " ", vocabulary[r.IntN(len(vocabulary))], " ")
+			tokens = slices.Insert(tokens, i, " ", Vocabulary[r.IntN(len(Vocabulary))], " ")
 		case 7:
 			tokens[i] = strings.ToUpper(tokens[i])
 		case 8:
-			tokens = slices.Insert(tokens, i, pieces[r.IntN(len(pieces))])
+			tokens = slices.Insert(tokens, i, Pieces[r.IntN(len(Pieces))])
 		}
 	}
 	return strings.Join(tokens, "")
 }
 
-// split cuts a text into words, blanks and single characters.
-func split(text string) []string {
+// Words cuts a text into words, blanks and single characters.
+func Words(text string) []string {
 	kind := func(c rune) int {
 		switch {
 		case c == ' ' || c == '\n' || c == '\t':
@@ -758,8 +759,8 @@ func split(text string) []string {
 	return out
 }
 
-// vocabulary is what mutate puts in.
-var vocabulary = strings.Fields(`SELECT FROM WHERE AND OR NOT XOR || && ( ) , . = <> < ? @tenant $1 $2 tenant_id items players bags catalog secrets i I p x id gold name JOIN LEFT RIGHT FULL INNER OUTER
+// Vocabulary is what [Mutate] puts in: words and punctuation of three dialects.
+var Vocabulary = strings.Fields(`SELECT FROM WHERE AND OR NOT XOR || && ( ) , . = <> < ? @tenant $1 $2 tenant_id items players bags catalog secrets i I p x id gold name JOIN LEFT RIGHT FULL INNER OUTER
 	CROSS NATURAL STRAIGHT_JOIN ON USING UNION ALL INTERSECT EXCEPT WITH RECURSIVE AS IN EXISTS ANY IS NULL TRUE BETWEEN LIKE ESCAPE CASE WHEN THEN ELSE END COLLATE BINARY DIV MOD INTERVAL DAY
 	ORDER BY GROUP HAVING LIMIT OFFSET DISTINCT LATERAL ONLY INSERT INTO VALUES SET UPDATE DELETE RETURNING CONFLICT DO NOTHING DUPLICATE KEY FOR SHARE OF NOWAIT SKIP LOCKED
 	USE INDEX FORCE IGNORE INDEXED PARTITION WINDOW OVER ROWS RANGE FILTER LOW_PRIORITY QUICK SQL_NO_CACHE TABLE TABLESAMPLE VALUE DEFAULT EXCLUDED excluded new old
