@@ -140,6 +140,67 @@ func TestStatus_SuspendWrites_NothingIsWritten(t *testing.T) {
 	}
 }
 
+// On every kind of database a suspended tenant reads, in transactions too, and changes nothing.
+func TestStatus_SuspendWrites_EveryDatabase(t *testing.T) {
+	t.Parallel()
+	for name, cluster := range clusters() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			models := map[tenant.ID]tenant.Model{"shared-s": tenant.SharedTable, "schema-s": tenant.OwnSchema, "base-s": tenant.OwnDatabase}
+			registry := func(s tenant.Status) *switched {
+				var all []tenant.Tenant
+				for id, m := range models {
+					all = append(all, tenant.Tenant{ID: id, Model: m, Status: s})
+				}
+				return newSwitched(t, all...)
+			}
+			reg := registry(tenant.Active)
+			cfg := dal.Config{Cluster: cluster(t), Registry: reg, Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}, Suspended: dal.SuspendWrites}
+			up(t, cfg)
+			store, err := dal.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := store.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}()
+			key := dal.Key("player", "p")
+			for id := range models {
+				ctx := tenant.NewContext(t.Context(), id)
+				if err := store.On(ctx, key).Create(&Hero{PlayerID: "p", Gold: 5}).Error; err != nil {
+					t.Fatal(err)
+				}
+				reg.set(id, tenant.Suspended)
+				if err := store.On(ctx, key).Model(&Hero{}).Where("gold = 5").Update("gold", 6).Error; !errors.Is(err, tenant.ErrSuspended) {
+					t.Errorf("%s: a write: %v", id, err)
+				}
+				var found []Hero
+				if err := store.On(ctx, key).Find(&found).Error; err != nil || len(found) != 1 || found[0].Gold != 5 {
+					t.Errorf("%s: a read: %+v, %v", id, found, err)
+				}
+				err := store.Transaction(ctx, key, func(ctx context.Context, tx *gorm.DB) error {
+					if err := tx.Find(&found).Error; err != nil || len(found) != 1 {
+						t.Errorf("%s: a read in a transaction: %+v, %v", id, found, err)
+					}
+					if err := store.On(ctx, key).Create(&Hero{PlayerID: "p"}).Error; !errors.Is(err, tenant.ErrSuspended) {
+						t.Errorf("%s: a write in a transaction: %v", id, err)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Errorf("%s: a transaction that reads: %v", id, err)
+				}
+				reg.set(id, tenant.Active)
+				if err := store.On(ctx, key).Model(&Hero{}).Where("gold = 5").Update("gold", 6).Error; err != nil {
+					t.Errorf("%s: active again: %v", id, err)
+				}
+			}
+		})
+	}
+}
+
 // Raw texts are judged by what they do, in the dialect whose locks can be seen.
 func TestStatus_SuspendWrites_RawTexts(t *testing.T) {
 	t.Parallel()
