@@ -206,6 +206,7 @@ func (b *binding) matches(ctx context.Context) error {
 type txPool struct {
 	*binding
 	*transaction
+	of *gorm.Statement // the one write that it was begun for; nil for any other transaction
 }
 
 // transaction is an open transaction, shared by every handle on it.

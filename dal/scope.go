@@ -70,6 +70,11 @@ func registerScope(db *gorm.DB) error {
 			return err
 		}
 	}
+	for _, p := range []processor{cb.Create(), cb.Update(), cb.Delete()} {
+		if err := registerDefaultTransaction(p); err != nil {
+			return err
+		}
+	}
 	// gorm saves associations with upserts by primary key, which would take over any row that has it.
 	for _, p := range []struct {
 		name string
@@ -104,24 +109,6 @@ func registerScope(db *gorm.DB) error {
 		}
 	}
 	return nil
-}
-
-// guarded ends the write's own transaction when fn panics or ends the goroutine; the panic goes on.
-func guarded(fn func(*gorm.DB)) func(*gorm.DB) {
-	return func(db *gorm.DB) {
-		returned := false
-		defer func() {
-			if returned {
-				return
-			}
-			if _, own := db.InstanceGet("gorm:started_transaction"); own {
-				db.Rollback()
-				db.Statement.ConnPool = db.ConnPool
-			}
-		}()
-		fn(db)
-		returned = true
-	}
 }
 
 // judgeEarly refuses a write before anything is begun for it.
