@@ -735,6 +735,18 @@ func Mutate(r *rand.Rand, text string) string {
 	return strings.Join(tokens, "")
 }
 
+// Insert puts a word somewhere between the pieces of a text, or in the place of one.
+func Insert(r *rand.Rand, text, word string) string {
+	tokens := Words(text)
+	i := r.IntN(len(tokens) + 1)
+	if r.IntN(4) == 0 && i < len(tokens) {
+		tokens[i] = " " + word + " "
+	} else {
+		tokens = slices.Insert(tokens, i, " ", word, " ")
+	}
+	return strings.Join(tokens, "")
+}
+
 // Words cuts a text into words, blanks and single characters.
 func Words(text string) []string {
 	kind := func(c rune) int {
