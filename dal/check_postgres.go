@@ -64,6 +64,8 @@ var (
 		"EXISTS (SELECT 1 FROM pg_class t WHERE t.relowner = r.oid AND t.relnamespace = 'public'::regnamespace), "+
 		"EXISTS (SELECT 1 FROM pg_database d WHERE d.datdba = r.oid AND d.datname = current_database()), r.rolname = ? "+
 		"FROM pg_roles r WHERE pg_has_role(current_user, r.oid, 'MEMBER') ORDER BY r.rolname <> current_user, r.rolname", wire.Schema)
+	// What a connection says before anybody has set it: the default of a role or database would be everybody's tenant.
+	postgresDefault = wire.RegisterSystem("dal/postgres default", "SELECT COALESCE(current_setting(?, true), '') <> ''", wire.Schema)
 	postgresCreates = wire.RegisterSystem("dal/postgres create", "SELECT has_schema_privilege(current_user, 'public', 'CREATE') WHERE ? <> ''", wire.Schema)
 )
 
@@ -250,6 +252,17 @@ func (db *database) checkRoles(ctx context.Context) error {
 		})
 		if err != nil {
 			return fmt.Errorf("dal: place %s: read the rights of %s: %w", db.place, who.wanted, err)
+		}
+		err = eachOf(ctx, who.pool.DB, postgresDefault, wire.TenantSetting, func(rows *sql.Rows) error {
+			var set bool
+			err := rows.Scan(&set)
+			if set {
+				bad("the role or the database sets %s, so that a statement without a tenant would have one", wire.TenantSetting)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("dal: place %s: read the settings of %s: %w", db.place, who.wanted, err)
 		}
 	}
 	return errors.Join(errs...)

@@ -196,7 +196,7 @@ func (c Cluster) Control() Endpoint {
 	e := c.Shards[0]
 	e.Database += "_tdal_control"
 	if c.Dialect == Postgres { // no tenant has anything to do there
-		e = c.logins(e)
+		e = c.logins(e, "control")
 		e.User, e.Password = e.SystemUser, e.SystemPassword
 	}
 	return e
@@ -210,12 +210,12 @@ func (c Cluster) secret() string {
 	return c.Shards[0].Password
 }
 
-// logins puts the two derived logins of a PostgreSQL database into its endpoint: one for tenants, one for system scopes. They are the database's own, so
-// a login of one place is of no use in another.
-func (c Cluster) logins(e Endpoint) Endpoint {
-	user, password := login(e.Database, c.secret(), "")
+// logins puts the two derived logins of a PostgreSQL place into its endpoint: one for tenants, one for system scopes. They are the place's own, so a login
+// of one place is of no use in another.
+func (c Cluster) logins(e Endpoint, place string) Endpoint {
+	user, password := login(e.Database, c.secret(), tenant.ID("place "+place))
 	e.User, e.Password = user+"_app", password
-	user, password = login(e.Database+"\x00system", c.secret(), "")
+	user, password = login(e.Database, c.secret(), tenant.ID("system of "+place))
 	e.SystemUser, e.SystemPassword = user+"_sys", password
 	return e
 }
@@ -240,7 +240,7 @@ func (c Cluster) Endpoint(p Place, owner tenant.ID) (Endpoint, error) {
 			e.Database = identifier(e.Database + "_" + p.Schema)
 		}
 		if c.Dialect == Postgres {
-			e = c.logins(e)
+			e = c.logins(e, p.String())
 		}
 		return e, nil
 	}
@@ -262,7 +262,7 @@ func (c Cluster) Endpoint(p Place, owner tenant.ID) (Endpoint, error) {
 	base := e.Database
 	e.Database = identifier(base + "_" + string(p.Shard))
 	if c.Dialect == Postgres {
-		return c.logins(e), nil
+		return c.logins(e, p.String()), nil
 	}
 	e.User, e.Password = login(base, secret, owner)
 	return e, nil
@@ -285,7 +285,8 @@ func (c Cluster) Server(p Place) Endpoint {
 	return c.Shards[0]
 }
 
-// login derives the login of a tenant with a database of its own: the same in every process that knows the secret, of no use for another tenant.
+// login derives a login of a database: the same in every process that knows the secret, of no use for another owner. The owner is a tenant with a database
+// of its own, or what no tenant is called.
 func login(base, secret string, owner tenant.ID) (user, password string) {
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = mac.Write([]byte("tenantdal login/1\x00" + base + "\x00" + string(owner)))

@@ -46,7 +46,7 @@ func TestPostgresCluster_LoginsAreTheDatabasesOwn(t *testing.T) {
 	t.Parallel()
 	c := dal.PostgresCluster(
 		dal.Endpoint{Network: "tcp", Address: "h:1", User: "op", Password: "p", Database: "game"},
-		dal.Endpoint{Network: "tcp", Address: "h:1", User: "op", Password: "p", Database: "game2"},
+		dal.Endpoint{Network: "tcp", Address: "other:1", User: "op", Password: "p", Database: "game"}, // the same name on another server
 	)
 	seen := map[string]string{"op": "the operator", "p": "the operator's password"}
 	claim := func(what, value string) {

@@ -469,6 +469,8 @@ var refusals = []struct {
 	{name: "owner", do: []string{`ALTER TABLE heros OWNER TO "{app}"`}, undo: []string{"ALTER TABLE heros OWNER TO postgres"}, role: true, want: "owns"},
 	{name: "owner of the database", do: []string{`ALTER DATABASE "{base}" OWNER TO "{app}"`}, undo: []string{`ALTER DATABASE "{base}" OWNER TO postgres`}, role: true, mend: true, want: "owns"},
 	{name: "creates tables", do: []string{"GRANT CREATE ON SCHEMA public TO PUBLIC"}, role: true, mend: true, want: "create tables"},
+	{name: "a tenant by default", do: []string{`ALTER DATABASE "{base}" SET tenantdal.tenant = 'shared-a'`}, undo: []string{`ALTER DATABASE "{base}" RESET tenantdal.tenant`}, role: true, want: "sets tenantdal.tenant"},
+	{name: "a tenant by role", do: []string{`ALTER ROLE "{app}" SET tenantdal.tenant = 'shared-a'`}, undo: []string{`ALTER ROLE "{app}" RESET ALL`}, role: true, want: "sets tenantdal.tenant"},
 	{name: "no force", do: []string{"ALTER TABLE heros NO FORCE ROW LEVEL SECURITY"}, mend: true, want: "not forced"},
 	{name: "disabled", do: []string{"ALTER TABLE heros DISABLE ROW LEVEL SECURITY"}, mend: true, want: "not enabled"},
 	{name: "policy gone", do: []string{"DROP POLICY tdal_tenant ON heros"}, mend: true, want: `lacks the policy "tdal_tenant"`},
@@ -906,5 +908,45 @@ func TestPostgres_T31_DirectConnections(t *testing.T) {
 			_ = rows.Close()
 			t.Errorf("%s was let out by DB()", text)
 		}
+	}
+}
+
+// In a transaction of the library's own that works for several tenants the floor follows each statement, also over savepoints, which take a setting back.
+func TestPostgres_FloorFollowsTheStatement(t *testing.T) {
+	t.Parallel()
+	c := newCastle(t, "")
+	c.fill(c.open(), 1)
+	pool := c.pool(false)
+	tx, err := pool.BeginTx(raw(t.Context(), "shared-a"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	sees := func(id tenant.ID) {
+		t.Helper()
+		if got, err := whose(raw(t.Context(), id), tx, "SELECT name FROM heros"); err != nil || !slices.Equal(got, []string{string(id)}) {
+			t.Errorf("%s sees %v, %v", id, got, err)
+		}
+	}
+	savepoint := func(text string) {
+		t.Helper()
+		if _, err := tx.ExecContext(wire.With(t.Context(), &wire.Mark{Kind: wire.Control, Tenant: "shared-a", Text: text}), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sees("shared-a")
+	sees("shared-b")
+	sees("shared-a")
+	savepoint("SAVEPOINT x")
+	sees("shared-b")
+	savepoint("ROLLBACK TO SAVEPOINT x")
+	sees("shared-b")
+	savepoint("ROLLBACK TO SAVEPOINT x")
+	sees("shared-a")
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := whose(raw(t.Context(), ""), pool, "SELECT name FROM heros"); err != nil || got != nil {
+		t.Errorf("afterwards nobody sees %v, %v", got, err)
 	}
 }

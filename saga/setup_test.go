@@ -191,6 +191,11 @@ func onEach(t *testing.T, n int, f func(w *world), tenants ...tenant.Tenant) {
 		t.Parallel()
 		f(onSQLite(t, n, tenants...))
 	})
+	onServers(t, n, f, tenants...)
+}
+
+// onServers runs f on MariaDB and PostgreSQL, which have locks between connections.
+func onServers(t *testing.T, n int, f func(w *world), tenants ...tenant.Tenant) {
 	t.Run("mariadb", func(t *testing.T) {
 		t.Parallel()
 		f(onMariaDB(t, n, tenants...))

@@ -50,7 +50,7 @@ func (c *pgConn) ownerOf(m *Mark) (tenant.ID, error) {
 
 // begin opens a transaction and sets the floor in it, in one round trip. When it returns an error no transaction is open, or the connection is broken.
 func (c *pgConn) begin(ctx context.Context, text string, id tenant.ID) error {
-	c.tenant, c.cause = "", nil
+	c.tenant, c.moved, c.cause = "", false, nil
 	if id == "" {
 		_, err := c.simple(ctx, text)
 		return err
@@ -101,6 +101,6 @@ func (c *pgConn) settle(ctx context.Context, m *Mark) error {
 		c.note(err)
 		return fmt.Errorf("wire: set the floor: %w", err)
 	}
-	c.tenant = id
+	c.tenant, c.moved = id, true
 	return nil
 }

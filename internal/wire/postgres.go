@@ -170,6 +170,7 @@ type pgConn struct {
 	owner  *pgConnector
 	inTx   bool      // BeginTx opened it
 	tenant tenant.ID // what the floor of the open transaction is set to
+	moved  bool      // it was set again after BEGIN, so rolling back to a savepoint may have set it back
 	cause  error     // what aborted the open transaction
 }
 
@@ -328,7 +329,7 @@ func (c *pgConn) enter(ctx context.Context, m *Mark) (implicit bool, err error) 
 func (c *pgConn) leave(implicit bool, err error) error {
 	if !implicit {
 		c.note(err)
-		if err == nil && !c.aborted() {
+		if err == nil && !c.aborted() && c.cause != nil {
 			c.cause = nil // a savepoint was rolled back to
 		}
 		return err
@@ -347,6 +348,9 @@ func (c *pgConn) ExecContext(ctx context.Context, text string, args []driver.Nam
 		return nil, err
 	}
 	res, err := c.exec(ctx, textOf(m, text), args)
+	if c.moved && m != nil && m.Kind == Control {
+		c.tenant = ""
+	}
 	if err = c.leave(implicit, err); err != nil {
 		return nil, err
 	}
@@ -492,7 +496,7 @@ func (c *pgConn) Ping(ctx context.Context) error { return c.inner.Ping(ctx) }
 
 // ResetSession prepares a pooled connection for its next caller; one with an open transaction is thrown away.
 func (c *pgConn) ResetSession(ctx context.Context) error {
-	c.inTx, c.tenant, c.cause = false, "", nil
+	c.inTx, c.tenant, c.moved, c.cause = false, "", false, nil
 	return c.inner.ResetSession(ctx)
 }
 
