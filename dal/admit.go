@@ -45,6 +45,14 @@ type admitted struct {
 //
 // t is the table that the builder wrote or read, and node the condition that it put in; both may be nil.
 func (b *binding) admit(stmt *gorm.Statement, v verb, t *table, node *scopedWhere) (admitted, error) {
+	for _, value := range stmt.Vars {
+		switch x := value.(type) {
+		case failedPart:
+			return admitted{}, x.err
+		case sql.NamedArg:
+			return admitted{}, &ShapeError{Shape: "a named argument that was not bound", Table: stmt.Table, Hint: "use @name in the text"}
+		}
+	}
 	text := stmt.SQL.String()
 	if b.bypass != nil {
 		seen := b.store.gate.SystemVerdict(text)
@@ -72,11 +80,6 @@ func (b *binding) admit(stmt *gorm.Statement, v verb, t *table, node *scopedWher
 	}
 	if seen.Args != len(stmt.Vars) {
 		return admitted{}, &ShapeError{Shape: "more or fewer values than placeholders", Table: stmt.Table, Hint: "bind one for each ? outside quotes"}
-	}
-	for _, value := range stmt.Vars {
-		if _, named := value.(sql.NamedArg); named {
-			return admitted{}, &ShapeError{Shape: "a named argument that was not bound", Table: stmt.Table, Hint: "use @name in the text"}
-		}
 	}
 	if err := b.judgeValues(seen, stmt.Vars, v == verbCreate && t != nil); err != nil {
 		return admitted{}, err

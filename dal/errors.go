@@ -119,7 +119,11 @@ type UndeclaredError struct{ Table, Model string }
 
 // Error names the table and how to declare it.
 func (e *UndeclaredError) Error() string {
-	return fmt.Sprintf("dal: refused: table %q (%s) is not declared; add it to Config.Tables", e.Table, e.Model)
+	model := ""
+	if e.Model != "" {
+		model = " (" + e.Model + ")"
+	}
+	return fmt.Sprintf("dal: refused: table %q%s is not declared; add it to Config.Tables", e.Table, model)
 }
 
 // Is reports that every UndeclaredError is an [ErrUndeclared].

@@ -22,13 +22,32 @@ func (b *binding) judge(stmt *gorm.Statement, v verb) (*table, error) {
 	}
 	if _, asked := stmt.Clauses["RETURNING"]; asked {
 		switch {
+		case v < verbCreate:
+			return nil, &ShapeError{Shape: "RETURNING of a read", Table: t.name, Hint: "use Select"}
 		case !returns(stmt):
 			return nil, &ShapeError{Shape: "RETURNING, which this database does not have", Table: t.name, Hint: "read the row in the same transaction"}
 		case v == verbUpdate && stmt.Model != nil && reflect.ValueOf(stmt.Model).Kind() != reflect.Pointer:
 			return nil, &ShapeError{Shape: "RETURNING into a value", Table: t.name, Hint: "give Model a pointer"}
 		}
 	}
+	if v > verbCreate && len(stmt.Joins) > 0 {
+		return nil, &ShapeError{Shape: "joins of an update or delete, which gorm leaves out", Table: t.name, Hint: "use a sub-query as condition, or Exec"}
+	}
+	if v >= verbCreate && modified(stmt, t) {
+		return nil, &ShapeError{Shape: "a modifier or another table in clause.Insert, Update or Delete", Table: t.name, Hint: "use clause.OnConflict, or the table's own model"}
+	}
 	return t, nil
+}
+
+// modified reports a clause of the caller's that changes what the statement does: INSERT OR REPLACE, UPDATE IGNORE, another table.
+func modified(stmt *gorm.Statement, t *table) bool {
+	other := func(of clause.Table, modifier string) bool {
+		return modifier != "" || of.Name != "" && of.Name != t.name
+	}
+	insert, _ := stmt.Clauses["INSERT"].Expression.(clause.Insert)
+	update, _ := stmt.Clauses["UPDATE"].Expression.(clause.Update)
+	remove, _ := stmt.Clauses["DELETE"].Expression.(clause.Delete)
+	return other(insert.Table, insert.Modifier) || other(update.Table, update.Modifier) || remove.Modifier != ""
 }
 
 // tableOf finds the declared table by the statement's model, or for a write by the name that Table was given.

@@ -80,6 +80,45 @@ type Note struct {
 	Text        string
 }
 
+// Scroll is deleted softly, and has a serialized and an embedded part.
+type Scroll struct {
+	dal.Model
+	PlayerID  string `gorm:"size:255;not null"`
+	KnightID  *int64
+	Knight    *Knight
+	Title     string
+	Tags      []string `gorm:"serializer:json"`
+	Spot      Spot     `gorm:"embedded;embeddedPrefix:spot_"`
+	DeletedAt gorm.DeletedAt
+}
+
+// Spot is a place on a shelf.
+type Spot struct{ Row, Col int64 }
+
+// Rally lives in another keyspace.
+type Rally struct {
+	dal.Model
+	GuildID string `gorm:"size:255;not null"`
+	Name    string
+}
+
+// Echo is a local row, Edict one of all tenants, Errand one of nobody.
+type Echo struct {
+	TenantID tenant.ID `gorm:"primaryKey;column:tenant_id;size:63"`
+	No       int64     `gorm:"primaryKey;autoIncrement:false"`
+	Name     string
+}
+
+type Edict struct {
+	ID   int64 `gorm:"primaryKey;autoIncrement:false"`
+	Name string
+}
+
+type Errand struct {
+	ID   int64 `gorm:"primaryKey;autoIncrement:false"`
+	Name string
+}
+
 // knightTables lists their tables, and what each has beside tenant_id, id, player_id and the times.
 var knightTables = []struct{ name, columns, key string }{
 	{"knights", "name VARCHAR(100), gold BIGINT, house_id BIGINT,", "PRIMARY KEY (tenant_id, id)"},
@@ -88,6 +127,12 @@ var knightTables = []struct{ name, columns, key string }{
 	{"pets", "knight_id BIGINT, name VARCHAR(100), qty BIGINT,", "PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, player_id, name)"},
 	{"badges", "name VARCHAR(100),", "PRIMARY KEY (tenant_id, id)"},
 	{"notes", "subject_id BIGINT, subject_type VARCHAR(100), text VARCHAR(100),", "PRIMARY KEY (tenant_id, id)"},
+	{"scrolls", "knight_id BIGINT, title VARCHAR(100), tags VARCHAR(100), spot_row BIGINT, spot_col BIGINT, deleted_at MOMENT NULL,", "PRIMARY KEY (tenant_id, id)"},
+	{"rallies", "", ""},
+	{"echos", "", ""},
+	{"edicts", "", ""},
+	{"errands", "", ""},
+	{"knight_badges", "", ""},
 }
 
 func knightDDL(kind, name, columns, key string) string {
@@ -99,9 +144,17 @@ func knightDDL(kind, name, columns, key string) string {
 		owner, player, moment = "VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin", "VARBINARY(255)", "DATETIME(6)"
 		columns = strings.ReplaceAll(columns, "name VARCHAR(100)", "name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin")
 	}
-	if name == "knight_badges" {
+	switch name {
+	case "knight_badges":
 		return fmt.Sprintf("CREATE TABLE IF NOT EXISTS knight_badges (tenant_id %s NOT NULL, knight_id BIGINT NOT NULL, badge_id BIGINT NOT NULL, player_id %s NOT NULL, PRIMARY KEY (tenant_id, player_id, knight_id, badge_id))", owner, player)
+	case "rallies":
+		return fmt.Sprintf("CREATE TABLE IF NOT EXISTS rallies (tenant_id %s NOT NULL, id BIGINT NOT NULL, guild_id %s NOT NULL, name VARCHAR(100), created_at %s NULL, updated_at %s NULL, PRIMARY KEY (tenant_id, id))", owner, player, moment, moment)
+	case "echos":
+		return fmt.Sprintf("CREATE TABLE IF NOT EXISTS echos (tenant_id %s NOT NULL, no BIGINT NOT NULL, name VARCHAR(100), PRIMARY KEY (tenant_id, no))", owner)
+	case "edicts", "errands":
+		return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (id BIGINT NOT NULL PRIMARY KEY, name VARCHAR(100))", name)
 	}
+	columns = strings.ReplaceAll(columns, "MOMENT", moment)
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (tenant_id %s NOT NULL, id BIGINT NOT NULL, player_id %s NOT NULL, %s created_at %s NULL, updated_at %s NULL, %s)", name, owner, player, columns, moment, moment, key)
 }
 
@@ -121,7 +174,7 @@ func newOrder(tb testing.TB, kind string) *order {
 	tb.Helper()
 	o := &order{kind: kind, rec: &recorder{}}
 	files := fstest.MapFS{}
-	for i, t := range append(knightTables[:len(knightTables):len(knightTables)], struct{ name, columns, key string }{name: "knight_badges"}) {
+	for i, t := range knightTables {
 		for _, k := range kinds {
 			dir := map[string]string{"sqlite": "sqlite", "mariadb": "mysql", "postgres": "postgres"}[k]
 			files[fmt.Sprintf("%s/%04d_%s.sql", dir, i+1, t.name)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + knightDDL(k, t.name, t.columns, t.key) + ";\n-- +goose Down\nDROP TABLE IF EXISTS " + t.name + ";\n")}
@@ -164,6 +217,7 @@ func newOrder(tb testing.TB, kind string) *order {
 	cfg := dal.Config{Cluster: cluster, Registry: reg, Tables: []dal.Table{
 		dal.Tenant[Knight]("player", "player_id"), dal.Tenant[House]("player", "player_id"), dal.Tenant[Seat]("player", "player_id"),
 		dal.Tenant[Pet]("player", "player_id"), dal.Tenant[Badge]("player", "player_id"), dal.Tenant[KnightBadge]("player", "player_id"), dal.Tenant[Note]("player", "player_id"),
+		dal.Tenant[Scroll]("player", "player_id"), dal.Tenant[Rally]("guild", "guild_id"), dal.Local[Echo](), dal.Global[Edict](), dal.System[Errand](),
 	}}
 	if _, err := schema.Up(tb.Context(), cfg, schema.Set{Name: "order", FS: files}); err != nil {
 		tb.Fatal(err)
@@ -236,7 +290,7 @@ func (o *order) loosen(tb testing.TB) {
 func (o *order) dump(tb testing.TB, id tenant.ID) string {
 	tb.Helper()
 	var b strings.Builder
-	for _, table := range []string{"knights", "houses", "seats", "pets", "badges", "notes", "knight_badges"} {
+	for _, table := range []string{"knights", "houses", "seats", "pets", "badges", "notes", "knight_badges", "scrolls", "rallies", "echos"} {
 		rows, err := o.raw.Query("SELECT * FROM " + table + " WHERE tenant_id = '" + string(id) + "' ORDER BY 1, 2, 3")
 		if err != nil {
 			tb.Fatal(err)

@@ -93,6 +93,9 @@ func registerScope(db *gorm.DB) error {
 	if err := cb.Create().After("gorm:create").Before("gorm:save_after_associations").Register("tenantdal:conflict", nameConflict); err != nil {
 		return err
 	}
+	if err := cb.Query().Replace("gorm:preload", preloading(cb.Query().Get("gorm:preload"))); err != nil {
+		return err
+	}
 	// gorm begins a write's own transaction in one callback and ends it in another, with nothing that ends it when a hook between them panics.
 	for _, p := range []struct {
 		of    processor
@@ -159,6 +162,11 @@ func (b *binding) judgeRows(db *gorm.DB, t *table, v verb) error {
 	if v == verbUpdate {
 		if err := b.assignable(stmt, t); err != nil {
 			return err
+		}
+		if set, ok := stmt.Clauses["SET"].Expression.(clause.Set); ok {
+			if _, _, err := b.mutable(stmt, t, set); err != nil {
+				return err
+			}
 		}
 	}
 	if where, _ := stmt.Clauses["WHERE"].Expression.(clause.Where); len(where.Exprs) > 0 || db.AllowGlobalUpdate {
@@ -246,7 +254,7 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 		return
 	}
 	b, err := bindingOf(db)
-	if err == nil {
+	if err == nil && !isGenericPart(db, v) {
 		err = b.matches(db.Statement.Context)
 	}
 	if err != nil {
@@ -300,6 +308,9 @@ func refuse(db *gorm.DB, v verb, err error) {
 		_ = db.AddError(err)
 		db.Statement.SQL.Reset()
 		db.Statement.Vars = nil
+	}
+	if v == verbQuery && db.DryRun && db.Error != nil {
+		db.Statement.Vars = []any{failedPart{db.Error}}
 	}
 	if rows, _ := db.Get("rows"); v == verbRow && rows == false && db.Error != nil {
 		db.Statement.Dest = errorRow(db.Error)
