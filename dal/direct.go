@@ -93,10 +93,20 @@ func (c *directConnector) Connect(ctx context.Context) (driver.Conn, error) {
 // Driver returns no driver, since connections are not opened by name.
 func (c *directConnector) Driver() driver.Driver { return refusedDriver{} }
 
-// direct returns the pool of a front.
+// Close forgets the pool, which a caller has closed for every tenant behind the front: the next one is new.
+func (c *directConnector) Close() error {
+	c.store.directs.Delete(c.front)
+	return nil
+}
+
+// direct returns the pool of a front. Every tenant behind it shares the pool, so a limit that one has set on it is taken back.
 func (s *Store) direct(f front) (*sql.DB, error) {
 	if d, ok := s.directs.Load(f); ok {
-		return d.(*sql.DB), nil
+		db := d.(*sql.DB)
+		if db.Stats().MaxOpenConnections != 0 {
+			db.SetMaxOpenConns(0)
+		}
+		return db, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -165,8 +165,8 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 		return nil, err
 	}
 	defer permit.Release()
-	t := &begun{marked: wire.Marked{Context: ctx}}
-	m := &t.marked.Mark
+	t := &begun{}
+	m := wire.Fill(ctx, &t.marked)
 	m.Kind, m.Tenant, m.Permit = wire.Control, p.tenant.ID, permit
 	t.tx, err = db.of(p.bypass != nil, write).BeginTx(&t.marked, opts)
 	if err != nil {

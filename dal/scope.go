@@ -292,8 +292,7 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	if b.bypass != nil {
 		kind = wire.Bypass
 	}
-	parts.marked.Context = ctx
-	m := &parts.marked.Mark
+	m := wire.Fill(ctx, &parts.marked)
 	m.Kind, m.Tenant, m.Text, m.Bypass, m.Write = kind, b.tenant.ID, stmt.SQL.String(), b.bypass, admitted.write
 	stmt.Context = &parts.marked
 	at := stmt.ConnPool

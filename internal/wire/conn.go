@@ -15,10 +15,9 @@ import (
 type conn struct {
 	inner    driver.Conn
 	owner    *Connector
-	permit   Permit        // held from the first operation of a checkout until the connection is handed back
-	direct   *Direct       // set while a caller uses the connection through database/sql
-	verdict  *gate.Verdict // of the statement under way; nil for one that the gate does not read
-	tx       tx            // the open transaction, while inTx
+	permit   Permit  // held from the first operation of a checkout until the connection is handed back
+	direct   *Direct // set while a caller uses the connection through database/sql
+	tx       tx      // the open transaction, while inTx
 	inTx     bool
 	poisoned error // why the open transaction cannot commit
 }
@@ -37,19 +36,20 @@ var (
 
 // judge lets an operation pass or refuses it, and attaches a permit to the connection. It is idempotent: a driver that answers ErrSkip sees the
 // same statement three times.
-func (c *conn) judge(ctx context.Context, op, text string) (context.Context, *Mark, error) {
+func (c *conn) judge(ctx context.Context, op, text string) (context.Context, *Mark, *gate.Verdict, error) {
 	m, err := c.admit(ctx, op, text)
 	if err != nil {
 		c.owner.count.refused.Add(1)
-		return ctx, nil, err
+		return ctx, nil, nil, err
 	}
+	var v *gate.Verdict
 	if op != "begin" {
-		if err := c.passes(m, op, text); err != nil {
-			return ctx, nil, err
+		if v, err = c.passes(m, op, text); err != nil {
+			return ctx, nil, nil, err
 		}
 	}
 	if c.poisoned != nil && c.inTx {
-		return ctx, nil, c.poisonError()
+		return ctx, nil, nil, c.poisonError()
 	}
 	if c.permit == nil && m.Permit != nil {
 		m.Permit.Retain()
@@ -58,7 +58,7 @@ func (c *conn) judge(ctx context.Context, op, text string) (context.Context, *Ma
 	if c.direct != nil {
 		ctx = With(ctx, m) // what lies below looks there for the tenant
 	}
-	return ctx, m, nil
+	return ctx, m, v, nil
 }
 
 // admit finds who vouches for the statement.
@@ -66,7 +66,11 @@ func (c *conn) admit(ctx context.Context, op, text string) (*Mark, error) {
 	if c.direct != nil && From(ctx) == nil {
 		return c.direct.mark(ctx, c.owner.opts.Shard, op, text)
 	}
-	return Admit(ctx, c.owner.opts.Shard, op, text)
+	m, err := Admit(ctx, c.owner.opts.Shard, op, text)
+	if err == nil && c.direct != nil && m.Tenant != c.direct.Tenant {
+		return nil, &UnmarkedError{Shard: c.owner.opts.Shard, Op: op, Why: "the statement is of another tenant than the connection"}
+	}
+	return m, err
 }
 
 func (c *conn) poisonError() error {
@@ -84,14 +88,14 @@ func (c *conn) fail(err error, kind Kind) {
 	}
 }
 
-// send runs one operation between the observer's two calls, counts it and logs it.
-func (c *conn) send(ctx context.Context, m *Mark, op, text string, args []driver.NamedValue, run func() error) error {
+// send runs one operation between the observer's two calls, counts it and logs it. v is the verdict of this very text, or nil.
+func (c *conn) send(ctx context.Context, m *Mark, v *gate.Verdict, op, text string, args []driver.NamedValue, run func() error) error {
 	if op == "exec" || op == "query" {
-		if err := c.values(m, op, args); err != nil {
+		if err := c.values(m, v, op, args); err != nil {
 			return err
 		}
-		if c.direct != nil && c.verdict != nil {
-			if err := c.direct.Judge(c.verdict, args); err != nil {
+		if c.direct != nil && v != nil {
+			if err := c.direct.Judge(v, args); err != nil {
 				c.owner.count.refused.Add(1)
 				return err
 			}
@@ -129,7 +133,7 @@ func (c *conn) send(ctx context.Context, m *Mark, op, text string, args []driver
 // ExecContext sends a statement that returns no rows.
 func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
 	inner, ok := c.inner.(driver.ExecerContext)
-	ctx, m, err := c.judge(ctx, "exec", text)
+	ctx, m, v, err := c.judge(ctx, "exec", text)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +141,7 @@ func (c *conn) ExecContext(ctx context.Context, text string, args []driver.Named
 		return nil, driver.ErrSkip
 	}
 	var res driver.Result
-	err = c.send(ctx, m, "exec", text, args, func() error {
+	err = c.send(ctx, m, v, "exec", text, args, func() error {
 		var err error
 		res, err = inner.ExecContext(ctx, text, args)
 		return err
@@ -161,7 +165,7 @@ func (c *conn) counted(m *Mark, err error, changes bool) {
 // QueryContext sends a statement that returns rows.
 func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
 	inner, ok := c.inner.(driver.QueryerContext)
-	ctx, m, err := c.judge(ctx, "query", text)
+	ctx, m, v, err := c.judge(ctx, "query", text)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +173,7 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []driver.Name
 		return nil, driver.ErrSkip
 	}
 	var res driver.Rows
-	err = c.send(ctx, m, "query", text, args, func() error {
+	err = c.send(ctx, m, v, "query", text, args, func() error {
 		var err error
 		res, err = inner.QueryContext(ctx, text, args)
 		return err
@@ -178,12 +182,12 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []driver.Name
 	if err != nil {
 		return nil, err
 	}
-	return &rows{Rows: res, conn: c}, nil
+	return &rows{inner: res, conn: c}, nil
 }
 
 // PrepareContext prepares a statement; each run of it is judged again, since a prepared statement is shared by every caller of its pool.
 func (c *conn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
-	ctx, m, err := c.judge(ctx, "prepare", text)
+	ctx, m, _, err := c.judge(ctx, "prepare", text)
 	if err != nil {
 		return nil, err
 	}
@@ -214,12 +218,12 @@ func (c *conn) Begin() (driver.Tx, error) {
 
 // BeginTx starts a transaction for a caller with a mark.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	ctx, m, err := c.judge(ctx, "begin", "")
+	ctx, m, _, err := c.judge(ctx, "begin", "")
 	if err != nil {
 		return nil, err
 	}
 	var inner driver.Tx
-	err = c.send(ctx, m, "begin", "", nil, func() error {
+	err = c.send(ctx, m, nil, "begin", "", nil, func() error {
 		var err error
 		if b, ok := c.inner.(driver.ConnBeginTx); ok {
 			inner, err = b.BeginTx(ctx, opts)
@@ -254,9 +258,12 @@ func (c *conn) ResetSession(ctx context.Context) error {
 	return nil
 }
 
-// IsValid is called by database/sql when it takes the connection back: the caller's permit ends here.
+// IsValid is called by database/sql when it takes the connection back: the caller's permit ends here. One with an open transaction serves nobody else.
 func (c *conn) IsValid() bool {
 	c.release()
+	if c.inTx {
+		return false
+	}
 	if v, ok := c.inner.(driver.Validator); ok {
 		return v.IsValid()
 	}
@@ -309,7 +316,7 @@ func (t *tx) Commit() error {
 		return err
 	}
 	sent := false
-	err := c.send(t.ctx, t.mark, "commit", "", nil, func() error {
+	err := c.send(t.ctx, t.mark, nil, "commit", "", nil, func() error {
 		sent = true
 		return t.inner.Commit()
 	})
@@ -326,7 +333,7 @@ func (t *tx) Commit() error {
 // Rollback rolls back.
 func (t *tx) Rollback() error {
 	c := t.conn
-	err := c.send(t.ctx, t.mark, "rollback", "", nil, t.inner.Rollback)
+	err := c.send(t.ctx, t.mark, nil, "rollback", "", nil, t.inner.Rollback)
 	c.ended()
 	c.owner.count.rollbacks.Add(1)
 	return err

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/tenantdal/tenantdal/internal/gate"
 )
 
@@ -47,6 +49,7 @@ type Connector struct {
 	inner driver.Connector
 	opts  Options
 	count counters
+	lends bool // the driver's rows are pieces of its buffer; see [rows.Next]
 }
 
 var (
@@ -56,7 +59,8 @@ var (
 
 // NewConnector returns a connector whose connections judge, count and release. It opens nothing.
 func NewConnector(inner driver.Connector, opts Options) *Connector {
-	return &Connector{inner: inner, opts: opts}
+	_, lends := inner.Driver().(*mysql.MySQLDriver) // modernc's SQLite and pgx make bytes of their own
+	return &Connector{inner: inner, opts: opts, lends: lends}
 }
 
 // Connect opens a connection and sets it up. It demands no tenant: database/sql opens connections from a goroutine of its own.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
 	"github.com/tenantdal/tenantdal/tenant"
@@ -22,15 +23,25 @@ type Direct struct {
 
 // DirectConn is a connection of a pool, taken for one tenant until it is closed. It is a driver.Conn: a pool of the caller's side can be made of it.
 // Every statement on it names the tenant in its context and passes the gate.
+//
+// sql.Conn.Raw shows it to callers, who may keep it and whatever its methods return, and use all of that from several goroutines. So each call holds the
+// lease's lock, values are copied before they are judged, and once the connection was given back every part of it is refused with [ErrGivenBack]: the
+// connection below serves another tenant then.
 type DirectConn struct {
-	*conn
+	lease *lease
 	taken *sql.Conn
 }
 
 var (
-	_ driver.Conn            = (*DirectConn)(nil)
-	_ driver.SessionResetter = (*DirectConn)(nil)
-	_ driver.Validator       = (*DirectConn)(nil)
+	_ driver.Conn               = (*DirectConn)(nil)
+	_ driver.ConnPrepareContext = (*DirectConn)(nil)
+	_ driver.ConnBeginTx        = (*DirectConn)(nil)
+	_ driver.ExecerContext      = (*DirectConn)(nil)
+	_ driver.QueryerContext     = (*DirectConn)(nil)
+	_ driver.Pinger             = (*DirectConn)(nil)
+	_ driver.SessionResetter    = (*DirectConn)(nil)
+	_ driver.Validator          = (*DirectConn)(nil)
+	_ driver.NamedValueChecker  = (*DirectConn)(nil)
 )
 
 // Direct takes a connection for a tenant.
@@ -39,11 +50,12 @@ func (p *Pool) Direct(ctx context.Context, d Direct) (*DirectConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	dc := &DirectConn{taken: taken}
+	dc := &DirectConn{lease: &lease{tenant: d.Tenant}, taken: taken}
 	err = taken.Raw(func(inner any) error {
-		dc.conn = inner.(*conn)
+		c := inner.(*conn)
 		d.Permit.Retain()
-		dc.permit, dc.direct = d.Permit, &d
+		c.permit, c.direct = d.Permit, &d
+		dc.lease.conn = c
 		return nil
 	})
 	if err != nil {
@@ -54,16 +66,24 @@ func (p *Pool) Direct(ctx context.Context, d Direct) (*DirectConn, error) {
 }
 
 // Tenant returns for whom the connection was taken.
-func (c *DirectConn) Tenant() tenant.ID { return c.direct.Tenant }
+func (c *DirectConn) Tenant() tenant.ID { return c.lease.tenant }
 
-// Close gives the connection back to its pool, with its permit.
-func (c *DirectConn) Close() error { return c.taken.Close() }
+// Close gives the connection back to its pool, with its permit. One on which something is still open is closed instead.
+func (c *DirectConn) Close() error {
+	if open := c.lease.end(); open {
+		_ = c.taken.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	if err := c.taken.Close(); !errors.Is(err, sql.ErrConnDone) {
+		return err
+	}
+	return nil
+}
 
 // ResetSession does nothing: a direct connection serves one caller and is then given back.
 func (c *DirectConn) ResetSession(context.Context) error { return nil }
 
-// IsValid reports whether the connection may be used on; its permit stays with it until it is closed.
-func (c *DirectConn) IsValid() bool { return true }
+// IsValid reports that the connection is not to be kept for a next caller: its permit would stay with it.
+func (c *DirectConn) IsValid() bool { return false }
 
 // mark vouches for a statement on a direct connection, if its context names the same tenant.
 func (d *Direct) mark(ctx context.Context, shard, op, text string) (*Mark, error) {

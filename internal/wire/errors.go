@@ -16,6 +16,10 @@ var (
 	ErrPoisoned = errors.New("wire: transaction poisoned")
 )
 
+// ErrGivenBack reports a connection of database/sql's, or what was opened on it, that was kept beyond its end and used again. Nothing was sent.
+// Possibly wrapped.
+var ErrGivenBack = errors.New("wire: the connection was given back")
+
 // UnmarkedError is the refusal of one operation. It is [ErrUnmarked].
 type UnmarkedError struct {
 	Shard string // the shard whose pool was asked; empty for pools outside a topology

@@ -9,36 +9,34 @@ import (
 // gated says whose statements the gate reads; the others pass by identity.
 func (m *Mark) gated() bool { return m.Kind == Scoped || m.Kind == Bypass }
 
-// passes reports with a [*RefusedError] that the gate does not let the text pass for the mark's scope.
-func (c *conn) passes(m *Mark, op, text string) error {
-	c.verdict = nil
+// passes returns the gate's verdict, nil for a statement that it does not read, and reports with a [*RefusedError] that it does not let the text pass
+// for the mark's scope.
+func (c *conn) passes(m *Mark, op, text string) (*gate.Verdict, error) {
 	if !m.gated() {
-		return nil
+		return nil, nil
 	}
 	g := c.owner.opts.Gate
 	if g == nil {
-		return c.refused(op, &gate.Refusal{Code: gate.Closed, Reason: "a statement of a caller on a pool that serves the library alone"})
+		return nil, c.refused(op, &gate.Refusal{Code: gate.Closed, Reason: "a statement of a caller on a pool that serves the library alone"})
 	}
 	if m.Kind == Bypass {
 		v := g.SystemVerdict(text)
 		if v.Refusal != nil {
-			return c.refused(op, v.Refusal)
+			return nil, c.refused(op, v.Refusal)
 		}
 		if why := Opened(m, v); why != nil {
-			return c.refused(op, why)
+			return nil, c.refused(op, why)
 		}
-		c.verdict = v
-		return nil
+		return v, nil
 	}
 	v := g.Verdict(text)
-	c.verdict = v
 	switch {
 	case v.Refusal != nil:
-		return c.refused(op, v.Refusal)
+		return nil, c.refused(op, v.Refusal)
 	case v.Rewrite != nil:
-		return c.refused(op, &gate.Refusal{Code: gate.Shape, Reason: "a tenant table without its tenant_id", Hint: "add tenant_id = ? with the tenant's id for each table, or use Raw and Exec of the handle, which add it"})
+		return nil, c.refused(op, &gate.Refusal{Code: gate.Shape, Reason: "a tenant table without its tenant_id", Hint: "add tenant_id = ? with the tenant's id for each table, or use Raw and Exec of the handle, which add it"})
 	}
-	return nil
+	return v, nil
 }
 
 // Opened reports why the mark's system scope does not open what the statement names, or nil.
@@ -53,7 +51,7 @@ func Opened(m *Mark, v *gate.Verdict) *gate.Refusal {
 }
 
 // values compares what was bound with the scope, after the caller's types have made of it what they would.
-func (c *conn) values(m *Mark, op string, args []driver.NamedValue) error {
+func (c *conn) values(m *Mark, v *gate.Verdict, op string, args []driver.NamedValue) error {
 	if !m.gated() {
 		if why := m.owns(args); why != "" {
 			c.owner.count.refused.Add(1)
@@ -66,7 +64,6 @@ func (c *conn) values(m *Mark, op string, args []driver.NamedValue) error {
 			return c.refused(op, &gate.Refusal{Code: gate.Shape, Reason: "a named argument", Hint: "bind by position"})
 		}
 	}
-	v := c.verdict // of this very statement: the calls on a connection are serialised
 	if v.Args != len(args) {
 		return c.refused(op, &gate.Refusal{Code: gate.Shape, Reason: "more or fewer values than placeholders", Hint: "bind one for each"})
 	}

@@ -48,6 +48,11 @@ type Mark struct {
 
 type markKey struct{}
 
+// sealed is how a context holds its mark. A context of the caller's own sees the key when it is asked for a mark, and a caller's code may see the
+// answer while its statement is under way: of a *Mark it could make others by reflection, with any tenant, kind and text. Of this it cannot, since the
+// field is not exported.
+type sealed struct{ mark *Mark }
+
 // markContext carries a mark and nothing else.
 type markContext struct {
 	context.Context
@@ -57,7 +62,7 @@ type markContext struct {
 // Value answers for the mark and passes every other key on.
 func (c *markContext) Value(key any) any {
 	if key == (markKey{}) {
-		return c.mark
+		return sealed{c.mark}
 	}
 	return c.Context.Value(key)
 }
@@ -67,16 +72,22 @@ func With(ctx context.Context, m *Mark) context.Context {
 	return &markContext{Context: ctx, mark: m}
 }
 
-// Marked is what [With] returns, with the mark in it: one piece of memory, or a part of a caller's. Context and Mark are set before it is used.
+// Marked is what [With] returns, with the mark in it: one piece of memory, or a part of a caller's. See [Fill].
 type Marked struct {
 	context.Context
-	Mark Mark
+	mark Mark
+}
+
+// Fill sets c's context and returns its mark, to be set before c is used. It is no method, which whoever holds a context could call.
+func Fill(ctx context.Context, c *Marked) *Mark {
+	c.Context = ctx
+	return &c.mark
 }
 
 // Value answers for the mark and passes every other key on.
 func (c *Marked) Value(key any) any {
 	if key == (markKey{}) {
-		return &c.Mark
+		return sealed{&c.mark}
 	}
 	return c.Context.Value(key)
 }
@@ -91,8 +102,8 @@ func (m *Mark) Spend() {
 
 // From returns the mark that ctx carries, or nil. The pool that serves the statement puts its permit into it.
 func From(ctx context.Context) *Mark {
-	m, _ := ctx.Value(markKey{}).(*Mark)
-	return m
+	s, _ := ctx.Value(markKey{}).(sealed)
+	return s.mark
 }
 
 // Admit reports with an [*UnmarkedError] that text may not leave under ctx, so that a pool can refuse it before it takes a connection.

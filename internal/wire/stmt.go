@@ -40,12 +40,12 @@ func (s *stmt) Query([]driver.Value) (driver.Rows, error) {
 
 // ExecContext judges and runs the statement.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	ctx, m, err := s.conn.judge(ctx, "exec", s.text)
+	ctx, m, v, err := s.conn.judge(ctx, "exec", s.text)
 	if err != nil {
 		return nil, err
 	}
 	var res driver.Result
-	err = s.conn.send(ctx, m, "exec", s.text, args, func() error {
+	err = s.conn.send(ctx, m, v, "exec", s.text, args, func() error {
 		var err error
 		if e, ok := s.inner.(driver.StmtExecContext); ok {
 			res, err = e.ExecContext(ctx, args)
@@ -64,12 +64,12 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 
 // QueryContext judges and runs the statement.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	ctx, m, err := s.conn.judge(ctx, "query", s.text)
+	ctx, m, v, err := s.conn.judge(ctx, "query", s.text)
 	if err != nil {
 		return nil, err
 	}
 	var res driver.Rows
-	err = s.conn.send(ctx, m, "query", s.text, args, func() error {
+	err = s.conn.send(ctx, m, v, "query", s.text, args, func() error {
 		var err error
 		if q, ok := s.inner.(driver.StmtQueryContext); ok {
 			res, err = q.QueryContext(ctx, args)
@@ -86,7 +86,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	if err != nil {
 		return nil, err
 	}
-	return &rows{Rows: res, conn: s.conn}, nil
+	return &rows{inner: res, conn: s.conn}, nil
 }
 
 // CheckNamedValue asks the statement, then the connection.
@@ -110,9 +110,11 @@ func plain(args []driver.NamedValue) ([]driver.Value, error) {
 }
 
 // rows forwards what database/sql may ask of a driver's rows, and poisons the transaction when reading them fails.
+//
+// The driver is reached through an unexported field: what a caller digs out of a connection may be no part of the driver's own.
 type rows struct {
-	driver.Rows
-	conn *conn
+	inner driver.Rows
+	conn  *conn
 }
 
 var (
@@ -124,24 +126,55 @@ var (
 	_ driver.RowsColumnTypeScanType         = (*rows)(nil)
 )
 
-// Next reads the next row.
+// Columns returns the columns' names.
+func (r *rows) Columns() []string { return r.inner.Columns() }
+
+// Close ends the reading.
+func (r *rows) Close() error { return r.inner.Close() }
+
+// Next reads the next row. Its bytes are the caller's own: the MySQL driver hands out pieces of the connection's buffer, which the next statement on it
+// fills, another tenant's as well, and database/sql passes them on to a sql.Scanner or a sql.RawBytes that may keep them.
 func (r *rows) Next(dest []driver.Value) error {
-	err := r.Rows.Next(dest)
+	err := r.inner.Next(dest)
+	if err == nil && r.conn.owner.lends {
+		own(dest)
+	}
 	if err != nil && err != io.EOF {
 		r.conn.fail(err, 0)
 	}
 	return err
 }
 
+// own puts copies in the place of bytes, all of a row in one piece of memory.
+func own(dest []driver.Value) {
+	n := 0
+	for _, v := range dest {
+		if b, ok := v.([]byte); ok {
+			n += len(b)
+		}
+	}
+	if n == 0 {
+		return
+	}
+	piece := make([]byte, 0, n)
+	for i, v := range dest {
+		if b, ok := v.([]byte); ok && len(b) > 0 {
+			at := len(piece)
+			piece = append(piece, b...)
+			dest[i] = piece[at:len(piece):len(piece)]
+		}
+	}
+}
+
 // HasNextResultSet reports whether another result set follows.
 func (r *rows) HasNextResultSet() bool {
-	n, ok := r.Rows.(driver.RowsNextResultSet)
+	n, ok := r.inner.(driver.RowsNextResultSet)
 	return ok && n.HasNextResultSet()
 }
 
 // NextResultSet moves to the next result set, or returns io.EOF.
 func (r *rows) NextResultSet() error {
-	if n, ok := r.Rows.(driver.RowsNextResultSet); ok {
+	if n, ok := r.inner.(driver.RowsNextResultSet); ok {
 		return n.NextResultSet()
 	}
 	return io.EOF
@@ -149,7 +182,7 @@ func (r *rows) NextResultSet() error {
 
 // ColumnTypeDatabaseTypeName returns the server's name of the column's type, or "".
 func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
-	if t, ok := r.Rows.(driver.RowsColumnTypeDatabaseTypeName); ok {
+	if t, ok := r.inner.(driver.RowsColumnTypeDatabaseTypeName); ok {
 		return t.ColumnTypeDatabaseTypeName(i)
 	}
 	return ""
@@ -157,7 +190,7 @@ func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
 
 // ColumnTypeLength returns the column's length where it is known.
 func (r *rows) ColumnTypeLength(i int) (int64, bool) {
-	if t, ok := r.Rows.(driver.RowsColumnTypeLength); ok {
+	if t, ok := r.inner.(driver.RowsColumnTypeLength); ok {
 		return t.ColumnTypeLength(i)
 	}
 	return 0, false
@@ -165,7 +198,7 @@ func (r *rows) ColumnTypeLength(i int) (int64, bool) {
 
 // ColumnTypeNullable reports whether the column may be NULL where it is known.
 func (r *rows) ColumnTypeNullable(i int) (nullable, ok bool) {
-	if t, ok := r.Rows.(driver.RowsColumnTypeNullable); ok {
+	if t, ok := r.inner.(driver.RowsColumnTypeNullable); ok {
 		return t.ColumnTypeNullable(i)
 	}
 	return false, false
@@ -173,7 +206,7 @@ func (r *rows) ColumnTypeNullable(i int) (nullable, ok bool) {
 
 // ColumnTypePrecisionScale returns the precision and scale of a decimal column.
 func (r *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
-	if t, ok := r.Rows.(driver.RowsColumnTypePrecisionScale); ok {
+	if t, ok := r.inner.(driver.RowsColumnTypePrecisionScale); ok {
 		return t.ColumnTypePrecisionScale(i)
 	}
 	return 0, 0, false
@@ -181,7 +214,7 @@ func (r *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool)
 
 // ColumnTypeScanType returns the Go type that fits the column.
 func (r *rows) ColumnTypeScanType(i int) reflect.Type {
-	if t, ok := r.Rows.(driver.RowsColumnTypeScanType); ok {
+	if t, ok := r.inner.(driver.RowsColumnTypeScanType); ok {
 		return t.ColumnTypeScanType(i)
 	}
 	return reflect.TypeFor[any]()
