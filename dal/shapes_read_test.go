@@ -35,19 +35,19 @@ func TestShapes_ReadsAreBoundInTheText(t *testing.T) {
 			func(m *[]map[string]any) error {
 				return a().Model(&User{}).Select("users.name").Joins("JOIN items ON items.player_id = users.player_id AND items.name = users.name").Find(m).Error
 			},
-			"SELECT users.name FROM `users` JOIN items ON items.player_id = users.player_id AND items.name = users.name WHERE (`users`.`deleted_at` IS NULL) AND `users`.tenant_id = ? AND items.tenant_id = ?", 0,
+			"SELECT users.name FROM `users` JOIN items ON items.player_id = users.player_id AND items.name = users.name WHERE `users`.tenant_id = ? AND items.tenant_id = ? AND (`users`.`deleted_at` IS NULL)", 0,
 		},
 		"T07 left join stays outer": {
 			func(m *[]map[string]any) error {
 				return a().Model(&User{}).Select("users.name").Joins("LEFT JOIN items ON items.id = users.id AND items.qty > ?", 1000000).Find(m).Error
 			},
-			"SELECT users.name FROM `users` LEFT JOIN items ON (items.id = users.id AND items.qty > ?) AND items.tenant_id = ? WHERE (`users`.`deleted_at` IS NULL) AND `users`.tenant_id = ?", 3,
+			"SELECT users.name FROM `users` LEFT JOIN items ON items.tenant_id = ? AND (items.id = users.id AND items.qty > ?) WHERE `users`.tenant_id = ? AND (`users`.`deleted_at` IS NULL)", 3,
 		},
 		"T07 comma join": {
 			func(m *[]map[string]any) error {
 				return a().Table("users u, items i").Select("u.name").Where("u.id = i.id").Find(m).Error
 			},
-			"SELECT u.name FROM users u, items i WHERE (u.id = i.id) AND u.tenant_id = ? AND i.tenant_id = ?", 3,
+			"SELECT u.name FROM users u, items i WHERE u.tenant_id = ? AND i.tenant_id = ? AND (u.id = i.id)", 3,
 		},
 		"T08 table": {
 			func(m *[]map[string]any) error { return a().Table("users").Find(m).Error },
@@ -57,7 +57,7 @@ func TestShapes_ReadsAreBoundInTheText(t *testing.T) {
 			func(m *[]map[string]any) error {
 				return a().Table("users AS y").Where("y.id > ? OR 1=1", 0).Find(m).Error
 			},
-			"SELECT * FROM users AS y WHERE (y.id > ? OR 1=1) AND y.tenant_id = ?", 3,
+			"SELECT * FROM users AS y WHERE y.tenant_id = ? AND (y.id > ? OR 1=1)", 3,
 		},
 		"T11 sub-query": {
 			func(m *[]map[string]any) error {
@@ -79,13 +79,13 @@ func TestShapes_ReadsAreBoundInTheText(t *testing.T) {
 			func(m *[]map[string]any) error {
 				return a().Model(&User{}).Where("id IN (?)", a().Raw("SELECT id FROM items WHERE qty > ?", -1)).Find(m).Error
 			},
-			"SELECT * FROM `users` WHERE `users`.`tenant_id` = ? AND (id IN (SELECT id FROM items WHERE (qty > ?) AND items.tenant_id = ?)) AND `users`.`deleted_at` IS NULL", 3,
+			"SELECT * FROM `users` WHERE `users`.`tenant_id` = ? AND (id IN (SELECT id FROM items WHERE items.tenant_id = ? AND (qty > ?))) AND `users`.`deleted_at` IS NULL", 3,
 		},
 		"raw": {
 			func(m *[]map[string]any) error {
 				return a().Raw("SELECT * FROM users WHERE gold >= ? OR 1=1", 0).Scan(m).Error
 			},
-			"SELECT * FROM users WHERE (gold >= ? OR 1=1) AND users.tenant_id = ?", 3,
+			"SELECT * FROM users WHERE users.tenant_id = ? AND (gold >= ? OR 1=1)", 3,
 		},
 		"raw with @tenant": {
 			func(m *[]map[string]any) error {
@@ -103,13 +103,13 @@ func TestShapes_ReadsAreBoundInTheText(t *testing.T) {
 			func(m *[]map[string]any) error {
 				return a().Raw("SELECT * FROM users WHERE tenant_id = 'a'").Scan(m).Error
 			},
-			"SELECT * FROM users WHERE (tenant_id = 'a') AND users.tenant_id = ?", 3,
+			"SELECT * FROM users WHERE users.tenant_id = ? AND (tenant_id = 'a')", 3,
 		},
 		"raw CTE": {
 			func(m *[]map[string]any) error {
 				return a().Raw("WITH rich AS (SELECT * FROM users WHERE gold >= ?) SELECT rich.id FROM rich LEFT JOIN items i ON i.id = rich.id", 0).Scan(m).Error
 			},
-			"WITH rich AS (SELECT * FROM users WHERE (gold >= ?) AND users.tenant_id = ?) SELECT rich.id FROM rich LEFT JOIN items i ON (i.id = rich.id) AND i.tenant_id = ?", 3,
+			"WITH rich AS (SELECT * FROM users WHERE users.tenant_id = ? AND (gold >= ?)) SELECT rich.id FROM rich LEFT JOIN items i ON i.tenant_id = ? AND (i.id = rich.id)", 3,
 		},
 		"prepared session": {
 			func(m *[]map[string]any) error {

@@ -33,6 +33,7 @@ type expr struct {
 	text       string // of a literal
 	query      *query
 	negated    bool // of IN
+	noisy      bool // it computes something of a row, which may fail with an error; what it consists of may be noisy too
 	start, end int
 }
 
@@ -94,6 +95,7 @@ type source struct {
 	table   *ident
 	alias   ident // empty name for none
 	plain   bool  // nothing but table and alias: no partition, no hint
+	whole   bool  // hinted so that the whole table may be read
 	derived *query
 
 	group *source // joins in parentheses
@@ -137,9 +139,10 @@ type onConflict struct {
 
 // statement is one statement.
 type statement struct {
-	verb  verb
-	with  *with
-	query *query // SELECT, and INSERT ... SELECT
+	verb    verb
+	explain bool
+	with    *with
+	query   *query // SELECT, and INSERT ... SELECT
 
 	// INSERT, UPDATE, DELETE.
 	target     ident // of INSERT, and of a single-table UPDATE or DELETE

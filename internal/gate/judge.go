@@ -49,6 +49,9 @@ func (j *judge) run(st *statement) (r *Refusal) {
 			panic(e)
 		}
 	}()
+	if st.explain && !j.system && j.s.dialect != SQLite { // SQLite's shows no numbers
+		panic(refuse("EXPLAIN, whose estimates are made of all tenants' rows", "explain under a system scope that names the tables"))
+	}
 	j.number()
 	e := j.with(st.with, nil)
 	switch st.verb {
@@ -170,7 +173,7 @@ func (j *judge) restrict(sc *scope, src *source, where *expr, at int, e *env) {
 	var pending []*ref
 	if src != nil {
 		j.joins(src, e)
-		pending = j.bind(sc, src, conjuncts(where, nil))
+		pending = j.bind(sc, src, j.conjuncts(where, nil))
 	}
 	if where != nil {
 		j.expr(where, e)
@@ -185,9 +188,9 @@ func (j *judge) restrict(sc *scope, src *source, where *expr, at int, e *env) {
 	j.wrap(where, pending)
 }
 
-// wrap adds predicates to a condition.
+// wrap puts predicates in front of a condition: what stands behind them is not computed of another tenant's rows.
 func (j *judge) wrap(cond *expr, pending []*ref) {
-	j.edits = append(j.edits, edit{cond.start, cond.start, "("}, edit{cond.end, cond.end, ") AND " + j.predicates(pending)})
+	j.edits = append(j.edits, edit{cond.start, cond.start, j.predicates(pending) + " AND ("}, edit{cond.end, cond.end, ")"})
 }
 
 func (j *judge) predicates(pending []*ref) string {
@@ -230,6 +233,9 @@ func (j *judge) leaves(sc *scope, src *source, e *env) {
 		}
 		if !e.has(j.s, *src.table) {
 			r.table = j.use(*src.table, false)
+			if src.whole && !j.system && r.table.Class == Tenant {
+				panic(refuse("an index hint that makes the server read all tenants' rows", "hint with USE INDEX, FORCE INDEX or INDEXED BY, by name"))
+			}
 		}
 	}
 	if len(sc.refs) == maxTables {
@@ -286,7 +292,7 @@ func (j *judge) joins(src *source, e *env) {
 
 // bind returns the references that neither conds nor the source's own joins bind, and whose predicate may be added to the conditions above. What may
 // not be added there is added to the join.
-func (j *judge) bind(sc *scope, src *source, conds []*expr) []*ref {
+func (j *judge) bind(sc *scope, src *source, conds []cond) []*ref {
 	switch {
 	case src.group != nil:
 		return j.bind(sc, src.group, conds)
@@ -297,14 +303,14 @@ func (j *judge) bind(sc *scope, src *source, conds []*expr) []*ref {
 		}
 		return []*ref{r}
 	}
-	both := conjuncts(src.on, conds)
+	both := j.conjuncts(src.on, conds)
 	switch src.kind {
 	case joinLeft:
 		pending := j.bind(sc, src.left, conds)
-		j.restrictJoin(sc, src, j.bind(sc, src.right, both))
+		j.restrictJoin(sc, src, j.bind(sc, src.right, both), conds)
 		return pending
 	case joinRight:
-		j.restrictJoin(sc, src, j.bind(sc, src.left, both))
+		j.restrictJoin(sc, src, j.bind(sc, src.left, both), conds)
 		return j.bind(sc, src.right, conds)
 	case joinFull:
 		j.derive(sc, append(j.bind(sc, src.left, conds), j.bind(sc, src.right, conds)...))
@@ -313,10 +319,11 @@ func (j *judge) bind(sc *scope, src *source, conds []*expr) []*ref {
 	return append(j.bind(sc, src.left, both), j.bind(sc, src.right, both)...)
 }
 
-func (j *judge) restrictJoin(sc *scope, src *source, pending []*ref) {
+// restrictJoin adds to the condition of an outer join. SQLite makes an inner join of one where conds allow it, and computes conds first.
+func (j *judge) restrictJoin(sc *scope, src *source, pending []*ref, conds []cond) {
 	switch {
 	case len(pending) == 0:
-	case src.on == nil:
+	case src.on == nil, j.s.dialect == SQLite && slices.ContainsFunc(conds, func(c cond) bool { return c.isNoisy() }):
 		j.derive(sc, pending)
 	default:
 		j.wrap(src.on, pending)
@@ -338,10 +345,17 @@ func (j *judge) derive(sc *scope, pending []*ref) {
 	}
 }
 
-// isBound reports a condition that binds the reference.
-func (j *judge) isBound(sc *scope, r *ref, conds []*expr) bool {
+// cond is one of the conditions that are joined by AND in one place.
+type cond struct {
+	*expr
+	late bool // a noisy one stands before it
+}
+
+// isBound reports a condition that binds the reference. It must not stand behind a condition that computes something: where a server reads all rows of a
+// table and tests the conditions in their order, the error of such a condition, which may name the value itself, tells of rows of other tenants.
+func (j *judge) isBound(sc *scope, r *ref, conds []cond) bool {
 	for _, c := range conds {
-		if c.kind != exprEq {
+		if c.kind != exprEq || c.late {
 			continue
 		}
 		a, b := c.list[0], c.list[1]
@@ -366,22 +380,31 @@ func (j *judge) means(sc *scope, c *expr, r *ref) bool {
 	return j.s.same(c.qualifier, r.name)
 }
 
-// conjuncts returns a new list: list, and the conditions of e that are joined by AND.
-func conjuncts(e *expr, list []*expr) []*expr {
-	return appendConjuncts(slices.Clone(list), e)
+// conjuncts returns a new list: list, and the conditions of e that are joined by AND. list is of a WHERE around the join whose ON is e. SQLite tests both
+// in one go; elsewhere each is a place of its own.
+func (j *judge) conjuncts(e *expr, list []cond) []cond {
+	late := j.s.dialect == SQLite && slices.ContainsFunc(list, func(c cond) bool { return c.isNoisy() })
+	return appendConjuncts(slices.Clone(list), e, &late)
 }
 
-func appendConjuncts(list []*expr, e *expr) []*expr {
+func appendConjuncts(list []cond, e *expr, late *bool) []cond {
 	switch {
 	case e == nil:
 		return list
 	case e.kind == exprAnd:
 		for _, c := range e.list {
-			list = appendConjuncts(list, c)
+			list = appendConjuncts(list, c, late)
 		}
 		return list
 	}
-	return append(list, e)
+	list = append(list, cond{expr: e, late: *late})
+	*late = *late || e.isNoisy()
+	return list
+}
+
+// isNoisy reports an expression that may fail on a row: anything but comparisons of columns, placeholders and constants.
+func (e *expr) isNoisy() bool {
+	return e.noisy || e.kind == exprQuery || slices.ContainsFunc(e.list, (*expr).isNoisy)
 }
 
 func (j *judge) exprs(list []*expr, e *env) {

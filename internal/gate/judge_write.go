@@ -291,8 +291,8 @@ func (j *judge) conflict(st *statement, target *ref, e *env) {
 	switch {
 	case c.where == nil:
 		j.edits = append(j.edits, edit{c.updateEnd, c.updateEnd, " WHERE " + guard})
-	case !slices.ContainsFunc(conjuncts(c.where, nil), func(x *expr) bool { return j.isExcluded(x, target) }):
-		j.edits = append(j.edits, edit{c.where.start, c.where.start, "("}, edit{c.where.end, c.where.end, ") AND " + guard})
+	case !slices.ContainsFunc(j.conjuncts(c.where, nil), func(x cond) bool { return !x.late && j.isExcluded(x.expr, target) }):
+		j.edits = append(j.edits, edit{c.where.start, c.where.start, guard + " AND ("}, edit{c.where.end, c.where.end, ")"})
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 func TestJudge_NamesAsTheServerComparesThem(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, dialects, text, want string }{
-		{"AliasCase", "m", "SELECT (SELECT MAX(I.gold) FROM items I WHERE i.tenant_id = ?) FROM items i WHERE i.tenant_id = ?", "SELECT (SELECT MAX(I.gold) FROM items I WHERE (i.tenant_id = ?) AND I.tenant_id = ?) FROM items i WHERE i.tenant_id = ?"},
-		{"AliasQuoted", "p", `SELECT (SELECT MAX("I".gold) FROM items "I" WHERE I.tenant_id = ?) FROM items i WHERE i.tenant_id = ?`, `SELECT (SELECT MAX("I".gold) FROM items "I" WHERE (I.tenant_id = ?) AND "I".tenant_id = ?) FROM items i WHERE i.tenant_id = ?`},
+		{"AliasCase", "m", "SELECT (SELECT MAX(I.gold) FROM items I WHERE i.tenant_id = ?) FROM items i WHERE i.tenant_id = ?", "SELECT (SELECT MAX(I.gold) FROM items I WHERE I.tenant_id = ? AND (i.tenant_id = ?)) FROM items i WHERE i.tenant_id = ?"},
+		{"AliasQuoted", "p", `SELECT (SELECT MAX("I".gold) FROM items "I" WHERE I.tenant_id = ?) FROM items i WHERE i.tenant_id = ?`, `SELECT (SELECT MAX("I".gold) FROM items "I" WHERE "I".tenant_id = ? AND (I.tenant_id = ?)) FROM items i WHERE i.tenant_id = ?`},
 		{"AliasFolded", "p", `SELECT I.gold FROM items i WHERE "i".tenant_id = ?`, ""},
 		{"AliasFolded", "s", `SELECT I.gold FROM items i WHERE "I".tenant_id = ?`, ""},
 		{"UpsertGuard", "m", "INSERT INTO items (id, gold, tenant_id) SELECT p.id, 1, ? FROM players p JOIN players ITEMS ON ITEMS.id = p.id WHERE p.tenant_id = ? AND ITEMS.tenant_id = ? ON DUPLICATE KEY UPDATE gold = IF(ITEMS.tenant_id = VALUES(tenant_id), VALUES(gold), ITEMS.gold)", "INSERT INTO items (id, gold, tenant_id) SELECT p.id, 1, ? FROM players p JOIN players ITEMS ON ITEMS.id = p.id WHERE p.tenant_id = ? AND ITEMS.tenant_id = ? ON DUPLICATE KEY UPDATE gold = IF(items.tenant_id = VALUES(tenant_id), IF(ITEMS.tenant_id = VALUES(tenant_id), VALUES(gold), ITEMS.gold), items.gold)"},

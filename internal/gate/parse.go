@@ -183,10 +183,13 @@ func (p *parser) names() []ident {
 
 // statement reads a whole statement.
 func (p *parser) statement() *statement {
-	if p.is("EXPLAIN") {
+	explain := p.is("EXPLAIN")
+	if explain {
 		p.explain() // of the same statement, judged alike
 	}
-	return p.statementBody()
+	st := p.statementBody()
+	st.explain = explain
+	return st
 }
 
 func (p *parser) explain() {

@@ -62,6 +62,7 @@ func (p *parser) comparison() *expr {
 	list := []*expr{p.operand()}
 	n, last := 0, exprOther
 	var in *expr
+	noisy := false
 	for {
 		negated := false
 		if p.is("NOT") {
@@ -115,8 +116,10 @@ func (p *parser) comparison() *expr {
 		case p.accept("LIKE"), p.accept("REGEXP"), p.accept("RLIKE"), p.accept("GLOB"), p.accept("ILIKE"), p.accept("MATCH"):
 			last = exprOther
 			list = append(list, p.operand())
+			noisy = noisy || t.upper != "LIKE" && t.upper != "ILIKE"
 			if p.accept("ESCAPE") {
 				list = append(list, p.operand())
+				noisy = true
 			}
 		default:
 			switch {
@@ -128,7 +131,7 @@ func (p *parser) comparison() *expr {
 			case n == 1 && last == exprEq:
 				return &expr{kind: exprEq, list: list, start: start, end: p.end()}
 			}
-			return &expr{list: list, start: start, end: p.end()}
+			return &expr{list: list, noisy: noisy, start: start, end: p.end()}
 		}
 		n++
 	}
@@ -187,7 +190,7 @@ func (p *parser) operand() *expr {
 			if len(list) == 1 {
 				return e
 			}
-			return &expr{list: list, start: start, end: p.end()}
+			return &expr{list: list, noisy: true, start: start, end: p.end()}
 		}
 	}
 }
@@ -206,7 +209,8 @@ func (p *parser) unary() *expr {
 	if t.kind == tokenOp && (t.value == "-" || t.value == "+" || t.value == "~" || t.value == "!") || t.is("BINARY") && p.d == MySQL {
 		p.next()
 		defer p.enter()()
-		return &expr{list: []*expr{p.unary()}, start: start, end: p.end()}
+		e := p.unary()
+		return &expr{list: []*expr{e}, noisy: e.kind != exprOther || len(e.list) > 0, start: start, end: p.end()} // a number's sign does not fail
 	}
 	return p.primary()
 }
@@ -250,7 +254,7 @@ func (p *parser) primary() *expr {
 			return done(expr{list: p.caseParts()})
 		case t.upper == "INTERVAL":
 			p.next()
-			return done(expr{list: p.interval()})
+			return done(expr{list: p.interval(), noisy: true})
 		case t.upper == "ROW" && opens && p.d != SQLite:
 			p.next()
 			return p.parenthesised()
@@ -356,7 +360,7 @@ func (p *parser) function() *expr {
 		}
 		p.fail(reason, "compute it in Go, or use a function of docs/shapes.md")
 	}
-	e := &expr{kind: exprCall, call: t.upper, start: t.start}
+	e := &expr{kind: exprCall, call: t.upper, noisy: true, start: t.start}
 	p.expectOp("(")
 	if !p.acceptOp(")") {
 		p.arguments(e)

@@ -323,16 +323,17 @@ func (p *parser) factor() *source {
 		p.fail("new names for a table's columns", "leave them out")
 	}
 	at := p.i
-	p.hints()
+	s.whole = p.hints()
 	s.plain = s.plain && p.i == at
 	return s
 }
 
-// hints reads index hints.
-func (p *parser) hints() {
+// hints reads index hints, and reports one after which the server may read the whole table: all tenants' rows.
+func (p *parser) hints() (whole bool) {
 	switch p.d {
 	case MySQL:
 		for p.is("USE") || p.is("FORCE") || p.is("IGNORE") {
+			whole = whole || p.is("IGNORE")
 			p.next()
 			if !p.accept("INDEX") && !p.accept("KEY") {
 				p.unexpected("INDEX")
@@ -345,6 +346,7 @@ func (p *parser) hints() {
 				}
 			}
 			if p.tok().isOp("(") && p.ahead(1).isOp(")") { // USE INDEX (): none
+				whole = true
 				p.i += 2
 				continue
 			}
@@ -354,9 +356,10 @@ func (p *parser) hints() {
 		if p.accept("INDEXED", "BY") {
 			p.name()
 		} else {
-			p.accept("NOT", "INDEXED")
+			whole = p.accept("NOT", "INDEXED")
 		}
 	}
+	return whole
 }
 
 // tryQuery reads a query in parentheses if that is what stands here, and nothing otherwise.

@@ -162,7 +162,7 @@ func (p *parser) update() *statement {
 func (p *parser) single() *source {
 	n := p.tableName()
 	s := &source{table: &n, alias: p.alias()}
-	p.hints()
+	s.whole = p.hints()
 	return s
 }
 

@@ -70,7 +70,7 @@ func (g *generator) spend() bool {
 
 func (g *generator) statement() string {
 	explain := ""
-	if g.chance(2) {
+	if g.d == gate.SQLite && g.chance(2) {
 		explain = "EXPLAIN "
 	}
 	with := ""
@@ -369,9 +369,9 @@ func (g *generator) leaf(used []string) (string, []relation) {
 		name = table
 	}
 	if g.d == gate.MySQL && g.chance(5) {
-		text += g.pick(" USE INDEX (PRIMARY)", " IGNORE INDEX (k_gold)", " FORCE INDEX FOR JOIN (PRIMARY)")
+		text += g.pick(" USE INDEX (PRIMARY)", " FORCE INDEX FOR JOIN (PRIMARY)")
 	}
-	if g.d == gate.SQLite && g.chance(5) {
+	if g.d == gate.SQLite && table == "catalog" && g.chance(5) {
 		text += " NOT INDEXED"
 	}
 	return text, []relation{{name, table != "catalog"}}
