@@ -91,7 +91,7 @@ fuzz: test-deps ## Compare DIFFERENTIAL (1000000) random statements beside other
 		list=$$($(GO) test -list '^Fuzz' "$$package"); \
 		for target in $$(echo "$$list" | grep '^Fuzz' || true); do \
 			echo "fuzz: $$target in $$package for $(FUZZTIME)"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$package"; \
 		done; \
 	done
 

@@ -657,7 +657,21 @@ func runDifferential(t *testing.T, database string, listed map[string]bool, usua
 			}
 		})
 	}
-	running.Wait()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		running.Wait()
+	}()
+	for minute := time.NewTicker(time.Minute); ; {
+		select {
+		case <-minute.C:
+			t.Logf("differential %s: %d statements after %v", database, sum.count(), time.Since(start).Round(time.Second))
+			continue
+		case <-done:
+		}
+		minute.Stop()
+		break
+	}
 	sum.report(t, database, seed, time.Since(start))
 	if text := os.Getenv("TENANTDAL_DIFFERENTIAL"); text != "" && sum.count() < statements && !t.Failed() {
 		t.Errorf("only %d of %s statements in %v", sum.count(), text, limit)
