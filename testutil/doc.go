@@ -52,6 +52,14 @@
 //
 // A test run with TENANTDAL_REQUIRE_MARIADB=1 in its environment fails instead of skipping; `make test` sets it.
 //
-// The servers run wherever mariadbd does and the operating system is a unix; elsewhere [StartMariaDB] returns an error that
+// # PostgreSQL servers
+//
+// [StartPostgres], [NewPostgresCluster] and [SharedPostgres] do the same with an installed postgres, which refuses to run as root and so runs as another
+// user there; [NewPostgresDatabase] gives a test a database of its own. TENANTDAL_REQUIRE_POSTGRES=1 is the twin of the variable above.
+//
+//	cluster := dal.PostgresCluster(testutil.NewPostgresDatabase(t, testutil.SharedPostgres(t, 1)[0]))
+//	cluster.LoginSecret = "of the tests"
+//
+// The servers run wherever their programs do and the operating system is a unix; elsewhere [StartMariaDB] and [StartPostgres] return an error that
 // is [errors.ErrUnsupported].
 package testutil

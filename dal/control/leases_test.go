@@ -36,7 +36,7 @@ func lease(t *testing.T, s *control.Store, owner string) control.NodeLease {
 
 func TestLeaseNode_Life(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		ctx := t.Context()
 		first, second := lease(t, s, "p"), lease(t, s, "p")
@@ -66,13 +66,13 @@ func TestLeaseNode_Life(t *testing.T) {
 
 func TestLeaseNode_AllTaken(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		var rows []string
 		for id := 1; id <= control.MaxNode; id++ {
 			rows = append(rows, fmt.Sprintf("(%d, 'other', 4, 99999999999999)", id))
 		}
-		if b.mysql == nil {
+		if b.path != "" {
 			for i := range rows {
 				rows[i] = strings.Replace(rows[i], "'other'", "X'6f74686572'", 1)
 			}
@@ -102,7 +102,7 @@ func TestLeaseNode_AllTaken(t *testing.T) {
 
 func TestLeaseNode_Concurrent(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		initialised(t, b)
 		const processes, each = 6, 5
 		var mu sync.Mutex
@@ -133,7 +133,7 @@ func TestLeaseNode_Concurrent(t *testing.T) {
 
 func TestLeaseNode_BadArguments(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		for _, owner := range []string{"", strings.Repeat("x", control.MaxOwnerLen+1)} {
 			if l, err := s.LeaseNode(t.Context(), owner, minute); err == nil {
@@ -163,7 +163,7 @@ func TestLeaseNode_BadArguments(t *testing.T) {
 // No statement carries a time of this process: whatever its clock says, only the database's counts.
 func TestLeases_Q34_DatabaseClock(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		initialised(t, b)
 		seen := &recorder{}
 		s := control.New(b.pool(t, seen), b.dialect)
@@ -198,7 +198,7 @@ func TestLeases_Q34_DatabaseClock(t *testing.T) {
 // A transaction that loses to another one is run again; after a few losses the error comes out.
 func TestStore_RunsALoserAgain(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		initialised(t, b)
 		lost := 0
 		s := control.New(b.pool(t, &recorder{before: func(e wire.Event) error {

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -13,7 +14,7 @@ import (
 // Nothing that a store starts outlives it.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := testutil.StopSharedMariaDB(); err != nil {
+	if err := errors.Join(testutil.StopSharedMariaDB(), testutil.StopSharedPostgres()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3"
 
+	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/dal/control"
 	"github.com/tenantdal/tenantdal/internal/wire"
 	"github.com/tenantdal/tenantdal/shardrouter"
@@ -18,13 +19,14 @@ import (
 
 // bench is one control database, and opens as many stores over it as a test has processes.
 type bench struct {
-	dialect string
-	path    string        // SQLite
-	mysql   *mysql.Config // MariaDB
+	dialect  string
+	path     string        // SQLite
+	mysql    *mysql.Config // MariaDB
+	postgres *dal.Endpoint
 }
 
 // onBoth runs a test on both databases, each with the control tables and nothing in them.
-func onBoth(t *testing.T, test func(t *testing.T, b bench)) {
+func onEach(t *testing.T, test func(t *testing.T, b bench)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -38,21 +40,38 @@ func onBoth(t *testing.T, test func(t *testing.T, b bench)) {
 		b.migrate(t)
 		test(t, b)
 	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		b := onPostgres(t)
+		b.migrate(t)
+		test(t, b)
+	})
+}
+
+func onPostgres(t *testing.T) bench {
+	t.Helper()
+	e := testutil.NewPostgresDatabase(t, testutil.SharedPostgres(t, 1)[0])
+	return bench{dialect: "postgres", postgres: &e}
 }
 
 func (b bench) pool(t *testing.T, observer wire.Observer) *wire.Pool {
 	t.Helper()
 	var pool *wire.Pool
 	var err error
-	if b.mysql != nil {
-		pool, err = wire.OpenMySQL(b.mysql, wire.Options{Shard: "control", Observer: observer})
-	} else {
-		pool, err = wire.OpenSQLite(wire.SQLite{Path: b.path, Create: true}, wire.Options{Shard: "control", Observer: observer})
+	opts := wire.Options{Shard: "control", Observer: observer}
+	switch {
+	case b.mysql != nil:
+		pool, err = wire.OpenMySQL(b.mysql, opts)
+	case b.postgres != nil:
+		e := b.postgres
+		pool, err = wire.OpenPostgres(wire.Postgres{Network: e.Network, Address: e.Address, User: e.User, Password: e.Password, Database: e.Database}, opts)
+	default:
+		pool, err = wire.OpenSQLite(wire.SQLite{Path: b.path, Create: true}, opts)
 	}
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	if b.mysql == nil {
+	if b.path != "" {
 		pool.SetMaxOpenConns(1)
 	}
 	t.Cleanup(func() {
@@ -71,8 +90,11 @@ func (b bench) store(t *testing.T) *control.Store {
 func (b bench) migrate(t *testing.T) {
 	t.Helper()
 	dialect := goose.DialectSQLite3
-	if b.mysql != nil {
+	switch {
+	case b.mysql != nil:
 		dialect = goose.DialectMySQL
+	case b.postgres != nil:
+		dialect = goose.DialectPostgres
 	}
 	files := os.DirFS(filepath.Join("..", "..", "migrations", "schema", "sql", "control", b.dialect))
 	p, err := goose.NewProvider(dialect, b.pool(t, nil).DB, files, goose.WithDisableGlobalRegistry(true))
@@ -87,9 +109,17 @@ func (b bench) migrate(t *testing.T) {
 // edit changes the control database by hand.
 func (b bench) edit(t *testing.T, text string, args ...any) {
 	t.Helper()
-	if _, err := b.pool(t, nil).ExecContext(migrator(t.Context()), text, args...); err != nil {
+	if _, err := b.pool(t, nil).ExecContext(migrator(t.Context()), b.text(text), args...); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+}
+
+// text returns a text with the placeholders of the database.
+func (b bench) text(s string) string {
+	if b.postgres != nil {
+		return wire.Dollars(s)
+	}
+	return s
 }
 
 func migrator(ctx context.Context) context.Context {
@@ -156,7 +186,7 @@ func TestStore_NotMigrated(t *testing.T) {
 	}
 	t.Run("empty tables", func(t *testing.T) {
 		t.Parallel()
-		onBoth(t, func(t *testing.T, b bench) { check(t, b.store(t)) })
+		onEach(t, func(t *testing.T, b bench) { check(t, b.store(t)) })
 	})
 	t.Run("sqlite without tables", func(t *testing.T) {
 		t.Parallel()
@@ -177,6 +207,16 @@ func TestStore_NotMigrated(t *testing.T) {
 		b := bench{dialect: "mysql", mysql: testutil.NewDatabase(t, testutil.SharedMariaDB(t, 1)[0])}
 		checkTables(t, b.store(t))
 	})
+	t.Run("postgres without tables", func(t *testing.T) {
+		t.Parallel()
+		checkTables(t, onPostgres(t).store(t))
+	})
+	t.Run("postgres without database", func(t *testing.T) {
+		t.Parallel()
+		b := onPostgres(t)
+		b.postgres.Database = "no_such_database"
+		checkTables(t, b.store(t))
+	})
 	t.Run("mariadb without database", func(t *testing.T) {
 		t.Parallel()
 		b := bench{dialect: "mysql", mysql: testutil.SharedMariaDB(t, 1)[0].MySQLConfig()}
@@ -188,7 +228,7 @@ func TestStore_NotMigrated(t *testing.T) {
 // Every statement is a constant of the registry, so a pool refuses whatever else somebody sends over it.
 func TestStore_OnlyRegisteredStatements(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		seen := &recorder{}
 		s := control.New(b.pool(t, seen), b.dialect)
 		ctx := t.Context()

@@ -26,7 +26,7 @@ func ownSchema(id, schema string) tenant.Tenant {
 
 func TestPutTenant_RoundTrip(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		ctx := t.Context()
 		limits := tenant.Limits{Rate: 0.1, Burst: math.MaxInt32, MaxConns: -1, MaxQueue: 7}
@@ -64,7 +64,7 @@ func TestPutTenant_RoundTrip(t *testing.T) {
 
 func TestTenant_UnknownAndIllFormed(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		ctx := t.Context()
 		_, err := s.Tenant(ctx, "ghost")
@@ -82,7 +82,7 @@ func TestTenant_UnknownAndIllFormed(t *testing.T) {
 // A database whose collation folds case would answer for ACME, and one that pads for "acme ".
 func TestTenant_T38_ExactNames(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		for _, shard := range []string{"Big", "big"} {
 			if err := s.PutTenant(t.Context(), ownDatabase("t-"+string(shard[0]|0x20)+fmt.Sprint(shard == "Big"), shard)); err != nil {
@@ -98,7 +98,7 @@ func TestTenant_T38_ExactNames(t *testing.T) {
 
 func TestPutTenant_Changes(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		ctx := t.Context()
 		for _, in := range []tenant.Tenant{shared("sh"), ownSchema("sc", "t_sc"), ownDatabase("db", "db-1", "db-2")} {
@@ -154,7 +154,7 @@ func TestPutTenant_Changes(t *testing.T) {
 // An id that is no id never reaches a statement.
 func TestPutTenant_T46_RefusedBeforeSQL(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		seen := &recorder{}
 		s := control.New(b.pool(t, seen), b.dialect)
 		for _, in := range []tenant.Tenant{
@@ -175,7 +175,7 @@ func TestPutTenant_T46_RefusedBeforeSQL(t *testing.T) {
 
 func TestPutTenant_Concurrent(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		initialised(t, b)
 		const processes, tenants = 4, 6
 		var wg sync.WaitGroup
@@ -210,7 +210,7 @@ func TestTenants_Corrupt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, func(t *testing.T, b bench) {
+			onEach(t, func(t *testing.T, b bench) {
 				s := initialised(t, b)
 				if err := s.PutTenant(t.Context(), shared("acme")); err != nil {
 					t.Fatal(err)

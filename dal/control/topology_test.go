@@ -13,7 +13,7 @@ import (
 
 func TestTopology_RoundTrip(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		ctx := t.Context()
 		big := tenant.Tenant{ID: "big", Model: tenant.OwnDatabase, Placement: tenant.Placement{Shards: []string{"big-s2", "big-s1"}}}
@@ -59,7 +59,7 @@ func TestTopology_RoundTrip(t *testing.T) {
 
 func TestInitTopology_ExistingWins(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		ctx := t.Context()
 		for _, tc := range []struct {
@@ -104,7 +104,7 @@ func TestInitTopology_ExistingWins(t *testing.T) {
 
 func TestInitTopology_OtherHash(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		_, err := s.InitTopology(t.Context(), twoShards, keyspaces, "md5/1")
 		var unknown *shardrouter.UnknownHashError
@@ -123,7 +123,7 @@ func TestInitTopology_OtherHash(t *testing.T) {
 
 func TestInitTopology_Concurrent(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		var wg sync.WaitGroup
 		errs := make([]error, 8)
 		for i := range errs {
@@ -151,7 +151,7 @@ func TestTopology_Corrupt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, func(t *testing.T, b bench) {
+			onEach(t, func(t *testing.T, b bench) {
 				s := initialised(t, b)
 				b.edit(t, text)
 				_, err := s.Topology(t.Context())

@@ -12,7 +12,7 @@ import (
 
 func TestVersions_RoundTrip(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		ctx := t.Context()
 		if got, targets, err := s.Versions(ctx); err != nil || len(got) != 0 || len(targets) != 0 {
@@ -65,7 +65,7 @@ func TestVersions_RoundTrip(t *testing.T) {
 
 func TestSetTarget_Concurrent(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		initialised(t, b)
 		const processes = 5
 		var wg sync.WaitGroup
@@ -90,7 +90,7 @@ func TestSetTarget_Concurrent(t *testing.T) {
 
 func TestVersions_BadArguments(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b bench) {
+	onEach(t, func(t *testing.T, b bench) {
 		s := initialised(t, b)
 		for _, set := range []string{"", "Game", "1game", "ga-me", "g`", "a234567890123456789012345678901234"} {
 			if err := s.SetTarget(t.Context(), set, 1); err == nil {
