@@ -64,7 +64,7 @@ func TestGate_ConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for i := range 2000 {
 				v := g.Verdict(fmt.Sprintf("SELECT id FROM items WHERE id = %d", (i+w*7)%900))
-				if v.Rewrite == nil || !strings.HasSuffix(v.Rewrite.Text, "AND items.tenant_id = $1") {
+				if v.Rewrite == nil || !strings.Contains(v.Rewrite.Text, "items.tenant_id = $1") {
 					t.Errorf("%+v", v)
 					return
 				}
