@@ -93,6 +93,9 @@ func (bs *bonds) named(ctx context.Context, rel *schema.Relationship, refs []*sc
 			continue
 		}
 		for _, l := range bd.links {
+			if l.seen { // further up, and not known to be there
+				continue
+			}
 			key := make([]any, len(refs))
 			for i, ref := range refs {
 				key[i], _ = ref.ForeignKey.ValueOf(ctx, l.owner)
