@@ -18,6 +18,7 @@ type link struct {
 	owner, row reflect.Value // structs
 	old        reflect.Value // the row as the database has it; invalid for a new one
 	seen       bool          // it is being saved further up: a circle
+	doubt      bool          // what is further up is an update, which may find no row
 }
 
 // bond is a relation that a statement saves, with its rows.
@@ -90,7 +91,7 @@ func relateBefore(create bool) func(*gorm.DB) {
 			}
 		} else {
 			_, inner := stmt.Settings.Load(seenKey{})
-			noteSaved(db, bs)
+			noteSaved(db, bs, create)
 			stmt.Settings.Store(bondsKey{}, heldBonds{stmt: stmt, bonds: bs, first: !inner})
 			if errorOr(db, b.find(db, t, bs, create)) || errorOr(db, b.saveParents(db, bs, create)) {
 				return
@@ -307,8 +308,9 @@ func (b *binding) judgeBond(ctx context.Context, t *table, rel *schema.Relations
 	return bd, nil
 }
 
-// noteSaved notes the rows that are saved, and which of them are so already: rows may name each other in circles.
-func noteSaved(db *gorm.DB, bs *bonds) {
+// noteSaved notes the rows that are saved, and which of them are so already: rows may name each other in circles. The value says that the row is there,
+// or will be.
+func noteSaved(db *gorm.DB, bs *bonds, create bool) {
 	v, _ := db.Statement.Settings.Load(seenKey{})
 	seen, _ := v.(map[any]bool)
 	if seen == nil {
@@ -318,7 +320,8 @@ func noteSaved(db *gorm.DB, bs *bonds) {
 	for _, list := range [][]bond{bs.before, bs.after} {
 		for i := range list {
 			for _, l := range list[i].links {
-				seen[l.owner.Addr().Interface()] = true
+				p := l.owner.Addr().Interface()
+				seen[p] = seen[p] || create
 			}
 		}
 	}
@@ -327,7 +330,11 @@ func noteSaved(db *gorm.DB, bs *bonds) {
 			for j := range list[i].links {
 				l := &list[i].links[j]
 				p := l.row.Addr().Interface()
-				l.seen, seen[p] = seen[p], true
+				there, noted := seen[p]
+				l.seen, l.doubt = noted, noted && !there
+				if !noted {
+					seen[p] = true
+				}
 			}
 		}
 	}
@@ -362,7 +369,7 @@ func (b *binding) find(db *gorm.DB, t *table, bs *bonds, create bool) error {
 			bd := &list[i]
 			var named []reflect.Value
 			for _, l := range bd.links {
-				if !l.seen && !bd.target.isNew(ctx, l.row) {
+				if (!l.seen || l.doubt) && !bd.target.isNew(ctx, l.row) {
 					named = append(named, l.row)
 				}
 			}
@@ -381,7 +388,7 @@ func (b *binding) find(db *gorm.DB, t *table, bs *bonds, create bool) error {
 			}
 			for j := range bd.links {
 				l := &bd.links[j]
-				if l.seen {
+				if l.seen && !l.doubt {
 					continue
 				}
 				isNew := bd.target.isNew(ctx, l.row)
@@ -394,7 +401,7 @@ func (b *binding) find(db *gorm.DB, t *table, bs *bonds, create bool) error {
 					if err := b.adopt(ctx, bd.target, l); err != nil {
 						return err
 					}
-				case !isNew:
+				case !isNew || l.doubt:
 					return &TargetError{Table: bd.target.name, Relation: bd.rel.Name}
 				case bd.target.Class == GlobalClass:
 					return &ClosedTableError{Table: bd.target.name, Reason: "a Global table is written under tenant.System alone"}

@@ -123,9 +123,14 @@ func TestAssociation_OtherKeys(t *testing.T) {
 	if err := full.Updates(stranger).Error; !errors.Is(err, dal.ErrTarget) {
 		t.Errorf("a circle through b's row: %v, want %v", err, dal.ErrTarget)
 	}
+	one.Mate, one.Friends = nil, []*Sailor{stranger}
+	if err := full.Updates(stranger).Error; !errors.Is(err, dal.ErrTarget) {
+		t.Errorf("a circle over a join table through b's row: %v, want %v", err, dal.ErrTarget)
+	}
 	for query, want := range map[string]int{
-		"SELECT COUNT(*) FROM sailors WHERE mate_id = '" + foreign.ID.String() + "'": 0,
-		"SELECT COUNT(*) FROM crews WHERE tenant_id = 'a'":                           3, "SELECT COUNT(*) FROM crews WHERE tenant_id = 'b'": 1,
+		"SELECT COUNT(*) FROM friends WHERE one_id = '" + foreign.ID.String() + "' OR other_id = '" + foreign.ID.String() + "'": 0,
+		"SELECT COUNT(*) FROM sailors WHERE mate_id = '" + foreign.ID.String() + "'":                                            0,
+		"SELECT COUNT(*) FROM crews WHERE tenant_id = 'a'":                                                                      3, "SELECT COUNT(*) FROM crews WHERE tenant_id = 'b'": 1,
 		"SELECT COUNT(*) FROM friends WHERE tenant_id = 'a'": 1, "SELECT COUNT(*) FROM sailors WHERE tenant_id = 'a'": 4, "SELECT COUNT(*) FROM sailors WHERE tenant_id = 'b'": 1,
 		"SELECT COUNT(*) FROM ship_harbours WHERE tenant_id = 'a' AND ship_tenant_id = 'a' AND harbour_id = 1": 1, "SELECT COUNT(*) FROM ship_harbours": 2,
 		"SELECT COUNT(*) FROM harbours WHERE name IN ('north', 'south')": 4, // on both shards
