@@ -139,10 +139,9 @@ type onConflict struct {
 
 // statement is one statement.
 type statement struct {
-	verb    verb
-	explain bool
-	with    *with
-	query   *query // SELECT, and INSERT ... SELECT
+	verb  verb
+	with  *with
+	query *query // SELECT, and INSERT ... SELECT
 
 	// INSERT, UPDATE, DELETE.
 	target     ident // of INSERT, and of a single-table UPDATE or DELETE

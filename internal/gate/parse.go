@@ -183,13 +183,10 @@ func (p *parser) names() []ident {
 
 // statement reads a whole statement.
 func (p *parser) statement() *statement {
-	explain := p.is("EXPLAIN")
-	if explain {
+	if p.is("EXPLAIN") {
 		p.explain() // of the same statement, judged alike
 	}
-	st := p.statementBody()
-	st.explain = explain
-	return st
+	return p.statementBody()
 }
 
 func (p *parser) explain() {

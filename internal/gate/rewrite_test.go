@@ -202,7 +202,9 @@ var shapes = []struct {
 	{"DeleteReturning", "msp", "DELETE FROM items RETURNING id", "DELETE FROM items WHERE items.tenant_id = ? RETURNING id", "t"},
 
 	// EXPLAIN.
-	{"Explain", "s", "EXPLAIN SELECT id FROM items", "EXPLAIN SELECT id FROM items WHERE items.tenant_id = ?", "t"},
+	{"Explain", "msp", "EXPLAIN SELECT id FROM items", "EXPLAIN SELECT id FROM items WHERE items.tenant_id = ?", "t"},
+	{"ExplainAnalyze", "mp", "EXPLAIN ANALYZE SELECT id FROM items", "EXPLAIN ANALYZE SELECT id FROM items WHERE items.tenant_id = ?", "t"},
+	{"ExplainFormat", "m", "EXPLAIN FORMAT=JSON UPDATE items SET gold = 1", "EXPLAIN FORMAT=JSON UPDATE items SET gold = 1 WHERE items.tenant_id = ?", "t"},
 	{"ExplainQueryPlan", "s", "EXPLAIN QUERY PLAN DELETE FROM items", "EXPLAIN QUERY PLAN DELETE FROM items WHERE items.tenant_id = ?", "t"},
 }
 
