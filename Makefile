@@ -24,7 +24,7 @@ REQUIRE_SERVERS := TENANTDAL_REQUIRE_MARIADB=1 TENANTDAL_REQUIRE_POSTGRES=1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help test test-long test-deps vet lint fmt fuzz demo bench bench-test
+.PHONY: help test test-long test-deps shapes vet lint fmt fuzz demo bench bench-test
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,11 @@ test: test-deps vet lint bench-test ## Everything that CI checks: vet, lint, all
 
 test-long: test-deps ## All tests without the race detector, the long ones that are left out under it included
 	$(REQUIRE_SERVERS) $(GO) test -count=1 -timeout 60m ./...
+
+shapes: test-deps ## Write what gorm's shapes do, after a change that is meant: dal/testdata/shapes, docs/shapes.md, docs/shapes-sql.md
+	$(REQUIRE_SERVERS) $(GO) test -timeout 15m ./dal -run 'TestShapes_(Chain|Table|Join|Preload|SubQuery|Clause|Raw|Session|Generic|Tx|Write|Value)$$' -update
+	$(GO) test ./dal -run TestShapes_DocsSayWhatHappens -update
+	$(GO) test ./internal/gate -run TestDocs -update
 
 test-deps: ## Install what the tests need and the machine lacks (Debian, Ubuntu; as root or with passwordless sudo)
 	@set -eu; \

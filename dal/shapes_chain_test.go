@@ -151,6 +151,12 @@ var chainShapes = []shape{
 	{name: "count-distinct", call: `db.Model(&Knight{}).Distinct("player_id").Count(&n)`, run: func(s *stage) (any, error) {
 		return count(s.db.Model(&Knight{}).Distinct("player_id"))
 	}},
+	{name: "count-selected", call: `db.Model(&Knight{}).Select("name").Count(&n)`, run: func(s *stage) (any, error) {
+		return count(s.db.Model(&Knight{}).Select("name").Where("1=1").Or("2=2"))
+	}},
+	{name: "count-joins-distinct", call: `db.Model(&Knight{}).Joins("JOIN pets ...").Distinct("knights.id").Count(&n)`, run: func(s *stage) (any, error) {
+		return count(s.db.Model(&Knight{}).Joins("JOIN pets ON 1=1").Distinct("knights.id"))
+	}},
 	{name: "count-group", call: `db.Model(&Knight{}).Group("name").Count(&n)`, run: func(s *stage) (any, error) { return count(s.db.Model(&Knight{}).Group("name")) }},
 	{name: "pluck", call: `db.Model(&Knight{}).Order("id").Pluck("name", &names)`, run: func(s *stage) (any, error) {
 		return pluck[string](s.db.Model(&Knight{}).Order("id"), "name")

@@ -122,6 +122,12 @@ var clauseShapes = []shape{
 	{name: "locking-options", call: `clause.Locking{Strength: "UPDATE", Options: "NOWAIT"}`, run: func(s *stage) (any, error) {
 		return find[Knight](s.db.Where("id = 1").Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsNoWait}))
 	}},
+	{name: "locking-of", call: `clause.Locking{Strength: "UPDATE", Table: clause.Table{Name: clause.CurrentTable}}`, run: func(s *stage) (any, error) {
+		if s.kind == "mariadb" { // has no OF
+			return nil, nil
+		}
+		return find[Knight](s.db.Where("id = 1").Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Table: clause.Table{Name: clause.CurrentTable}}))
+	}},
 	{name: "returning-of-a-read", call: "db.Clauses(clause.Returning{}).Find(&knights)", refused: dal.ErrShape, run: func(s *stage) (any, error) {
 		return find[Knight](s.db.Clauses(clause.Returning{}))
 	}},

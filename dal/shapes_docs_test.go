@@ -47,7 +47,7 @@ func TestShapes_DocsSayWhatHappens(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("the table of %s in docs/shapes.md is not what the shapes do: go test ./dal -run TestShapes_DocsSayWhatHappens -update\n%s", test, firstLine(have, want))
+			t.Errorf("the table of %s in docs/shapes.md is not what the shapes do: make shapes\n%s", test, firstLine(have, want))
 		}
 		text = before + begin + want + end + after
 	}
@@ -56,6 +56,18 @@ func TestShapes_DocsSayWhatHappens(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// firstLine shows where two texts begin to differ.
+func firstLine(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(w), len(g)) {
+		if w[i] != g[i] {
+			from := max(0, i-3)
+			return fmt.Sprintf("line %d: want\n%s\ngot\n%s", i+1, strings.Join(w[from:i+1], "\n"), strings.Join(g[from:i+1], "\n"))
+		}
+	}
+	return fmt.Sprintf("want %d lines, got %d", len(w), len(g))
 }
 
 // sentinels are the errors that shapes are refused with, as callers name them.

@@ -181,6 +181,12 @@ var joinShapes = []shape{
 	{name: "text-another-keyspace", call: `db.Joins("JOIN rallies ON 1=1")`, refused: dal.ErrKeyspace, run: func(s *stage) (any, error) {
 		return count(s.db.Model(&Knight{}).Joins("JOIN rallies ON 1=1"))
 	}},
+	{name: "text-soft-deleted", call: `db.Joins("JOIN scrolls ON scrolls.knight_id = knights.id")`, run: func(s *stage) (any, error) { // text names the table, deleted rows too
+		return pluck[string](s.db.Model(&Knight{}).Joins("JOIN scrolls ON scrolls.knight_id = knights.id").Order("knights.id"), "scrolls.title")
+	}},
+	{name: "relation-without-model", call: `db.Table("knights").Joins("House")`, run: func(s *stage) (any, error) { // text to gorm: an alias
+		return count(s.db.Table("knights").Joins("House"))
+	}},
 	{name: "text-global", call: `db.Joins("JOIN edicts ON edicts.id = knights.id")`, run: func(s *stage) (any, error) {
 		return pluck[string](s.db.Model(&Knight{}).Joins("JOIN edicts ON edicts.id = knights.id").Order("knights.id"), "edicts.name")
 	}},

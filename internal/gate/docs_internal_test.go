@@ -30,7 +30,7 @@ func DocsBlock(t *testing.T, page, name, want string) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("the block %q of %s is not what the code says: go test ./internal/gate -run TestDocs -update", name, page)
+		t.Errorf("the block %q of %s is not what the code says: make shapes", name, page)
 	}
 }
 
