@@ -143,8 +143,10 @@ var genericShapes = []shape{
 		}}).Update(s.c)
 	}},
 	{name: "association-update", call: "gorm.G[Knight](db).Where(...).Set(clause.Association{Type: OpUpdate}).Update(ctx)", run: func(s *stage) (any, error) {
-		return gorm.G[Knight](s.db).Where("id = ?", 1).Set(clause.Association{Association: "Pets", Type: clause.OpUpdate, Conditions: []clause.Expression{clause.Expr{SQL: "1=1 OR 1=1"}},
-			Set: []clause.Assignment{{Column: clause.Column{Name: "qty"}, Value: 5}}}).Update(s.c)
+		return gorm.G[Knight](s.db).Where("id = ?", 1).Set(clause.Association{
+			Association: "Pets", Type: clause.OpUpdate, Conditions: []clause.Expression{clause.Expr{SQL: "1=1 OR 1=1"}},
+			Set: []clause.Assignment{{Column: clause.Column{Name: "qty"}, Value: 5}},
+		}).Update(s.c)
 	}},
 	{name: "association-unlink", call: "gorm.G[Knight](db).Where(...).Set(clause.Association{Type: OpUnlink}).Update(ctx)", run: func(s *stage) (any, error) {
 		return gorm.G[Knight](s.db).Where("id = ?", 1).Set(clause.Association{Association: "Pets", Type: clause.OpUnlink}).Update(s.c)

@@ -21,9 +21,6 @@ func (t sqlToken) name() string {
 	return ""
 }
 
-// isName reports whether the token is the column's name. MySQL compares column names without regard to case.
-func (t sqlToken) isName(name string) bool { return strings.EqualFold(t.name(), name) }
-
 // lexSQL splits a text as MySQL reads it. It returns why it cannot, or "".
 func lexSQL(text string) (tokens []sqlToken, why string) {
 	depth, args := 0, 0
