@@ -3,6 +3,7 @@ package dal
 import (
 	"database/sql"
 	"database/sql/driver"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -68,7 +69,7 @@ func (b *binding) admit(stmt *gorm.Statement, v verb, t *table, node *scopedWher
 	if seen.Refusal != nil {
 		return admitted{}, refusal(seen.Refusal)
 	}
-	if node != nil && (node.built != 1 || !contains(seen.Bound, node.arg)) {
+	if node != nil && (node.built != 1 || !slices.Contains(seen.Bound, node.arg)) {
 		return admitted{}, &ShapeError{Shape: "conditions that leave their parentheses", Table: stmt.Table, Hint: "write each condition as one whole, and leave WHERE to the builder"}
 	}
 	if v >= verbCreate && t != nil {
@@ -155,15 +156,6 @@ func names(v any, id tenant.ID) bool {
 		return x == id
 	case driver.Valuer:
 		return true
-	}
-	return false
-}
-
-func contains(list []int, n int) bool {
-	for _, x := range list {
-		if x == n {
-			return true
-		}
 	}
 	return false
 }

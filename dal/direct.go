@@ -85,9 +85,27 @@ func (c *directConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		Tenant: id, Permit: permit,
 		Charge: func() { c.store.quota.Charge(id, t.Limits, 1) },
 		Judge: func(v *gate.Verdict, args []driver.NamedValue) error {
+			if err := oneKeyspace(v); err != nil {
+				return err
+			}
 			return b.ownsAll(v, func(i int) any { return args[i].Value })
 		},
 	})
+}
+
+// oneKeyspace refuses a statement over tables of two keyspaces, whose rows need not be in one place. A connection has no key that would name one.
+func oneKeyspace(v *gate.Verdict) error {
+	first := ""
+	for _, u := range v.Tables {
+		switch of := u.Table.Keyspace; {
+		case of == "" || of == first:
+		case first == "":
+			first = of
+		default:
+			return &KeyspaceError{Table: u.Table.Name, Keyspace: of, Handle: first}
+		}
+	}
+	return nil
 }
 
 // Driver returns no driver, since connections are not opened by name.

@@ -95,7 +95,6 @@ type source struct {
 	table   *ident
 	alias   ident // empty name for none
 	plain   bool  // nothing but table and alias: no partition, no hint
-	whole   bool  // hinted so that the whole table may be read
 	derived *query
 
 	group *source // joins in parentheses

@@ -230,9 +230,6 @@ func (j *judge) leaves(sc *scope, src *source, e *env) {
 		}
 		if !e.has(j.s, *src.table) {
 			r.table = j.use(*src.table, false)
-			if src.whole && !j.system && r.table.Class == Tenant {
-				panic(refuse("an index hint that makes the server read all tenants' rows", "hint with USE INDEX, FORCE INDEX or INDEXED BY, by name"))
-			}
 		}
 	}
 	if len(sc.refs) == maxTables {

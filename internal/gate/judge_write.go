@@ -91,6 +91,9 @@ func (j *judge) insert(st *statement, e *env) {
 	t := j.use(st.target, true)
 	target := &ref{table: t, name: st.target}
 	if st.alias.name != "" {
+		if strings.EqualFold(st.alias.name, "excluded") {
+			panic(refuse("an INSERT under the alias excluded, which stands for the row that was to be inserted", "give it another alias"))
+		}
 		target.name = st.alias
 	}
 	if len(st.assigns) > 0 {
@@ -197,7 +200,7 @@ func (j *judge) shardValue(t *Table, v *expr, sc *scope) {
 			break
 		}
 		for _, r := range sc.refs {
-			if r.table != nil && r.table.ShardKey != "" && strings.EqualFold(r.table.ShardKey, v.column.name) && j.means(sc, v, r) {
+			if r.table != nil && r.table.ShardKey != "" && r.table.Keyspace == t.Keyspace && strings.EqualFold(r.table.ShardKey, v.column.name) && j.means(sc, v, r) {
 				return
 			}
 		}

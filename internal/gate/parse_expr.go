@@ -360,6 +360,9 @@ func (p *parser) function() *expr {
 		}
 		p.fail(reason, "compute it in Go, or use a function of docs/shapes.md")
 	}
+	if p.d == MySQL && adjacent[t.upper] && p.tok().start != t.end {
+		p.fail("a blank between "+t.upper+" and its parenthesis, which makes it a stored function's name", "leave the blank out")
+	}
 	e := &expr{kind: exprCall, call: t.upper, noisy: true, start: t.start}
 	p.expectOp("(")
 	if !p.acceptOp(")") {

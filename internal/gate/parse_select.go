@@ -323,17 +323,16 @@ func (p *parser) factor() *source {
 		p.fail("new names for a table's columns", "leave them out")
 	}
 	at := p.i
-	s.whole = p.hints()
+	p.hints()
 	s.plain = s.plain && p.i == at
 	return s
 }
 
-// hints reads index hints, and reports one after which the server may read the whole table: all tenants' rows.
-func (p *parser) hints() (whole bool) {
+// hints reads index hints.
+func (p *parser) hints() {
 	switch p.d {
 	case MySQL:
 		for p.is("USE") || p.is("FORCE") || p.is("IGNORE") {
-			whole = whole || p.is("IGNORE")
 			p.next()
 			if !p.accept("INDEX") && !p.accept("KEY") {
 				p.unexpected("INDEX")
@@ -346,7 +345,6 @@ func (p *parser) hints() (whole bool) {
 				}
 			}
 			if p.tok().isOp("(") && p.ahead(1).isOp(")") { // USE INDEX (): none
-				whole = true
 				p.i += 2
 				continue
 			}
@@ -356,10 +354,9 @@ func (p *parser) hints() (whole bool) {
 		if p.accept("INDEXED", "BY") {
 			p.name()
 		} else {
-			whole = p.accept("NOT", "INDEXED")
+			p.accept("NOT", "INDEXED")
 		}
 	}
-	return whole
 }
 
 // tryQuery reads a query in parentheses if that is what stands here, and nothing otherwise.

@@ -162,7 +162,7 @@ func (p *parser) update() *statement {
 func (p *parser) single() *source {
 	n := p.tableName()
 	s := &source{table: &n, alias: p.alias()}
-	s.whole = p.hints()
+	p.hints()
 	return s
 }
 

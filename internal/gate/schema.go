@@ -21,7 +21,7 @@ const (
 type Table struct {
 	Name     string
 	Class    Class
-	Keyspace string // of a Tenant table; the gate does not look at it
+	Keyspace string // of a Tenant table: a shard key is copied between tables of one keyspace alone
 	ShardKey string // the column whose value says where a row lives; empty for a table without one
 	Key      string // the first column of the primary key beside the tenant's, which is never NULL; may be empty
 }

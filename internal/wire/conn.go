@@ -115,7 +115,7 @@ func (c *conn) send(ctx context.Context, m *Mark, v *gate.Verdict, op, text stri
 	if log != nil && log.Enabled(ctx, slog.LevelDebug) {
 		start = time.Now()
 	}
-	err := run()
+	err := withoutValue(run())
 	if obs != nil && !errors.Is(err, driver.ErrSkip) {
 		obs.After(ctx, e, err)
 	}

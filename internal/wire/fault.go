@@ -119,3 +119,21 @@ func IsMissing(err error) bool {
 		return false
 	}
 }
+
+// withoutValue cuts the value out of MySQL's message that one could not be converted: an UPDATE or DELETE whose conditions the server tests on other
+// tenants' rows before it looks at their owner would print theirs.
+func withoutValue(err error) error {
+	var m *mysql.MySQLError
+	if err == nil || !errors.As(err, &m) || m.Number != 1292 && m.Number != 1366 {
+		return err
+	}
+	from := strings.Index(m.Message, ": '")
+	if from < 0 {
+		return err
+	}
+	after := ""
+	if i := strings.LastIndex(m.Message, "' for "); i > from {
+		after = m.Message[i+1:]
+	}
+	return &mysql.MySQLError{Number: m.Number, SQLState: m.SQLState, Message: m.Message[:from] + ": (not shown)" + after}
+}

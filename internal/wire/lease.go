@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
 	"github.com/tenantdal/tenantdal/tenant"
@@ -97,7 +100,10 @@ func copied(op string, c *conn, args []driver.NamedValue) ([]driver.NamedValue, 
 		switch v := args[i].Value.(type) {
 		case []byte:
 			args[i].Value = bytes.Clone(v)
-		case driver.Valuer:
+		case json.RawMessage: // as go-sql-driver passes it on
+			args[i].Value = json.RawMessage(bytes.Clone(v))
+		case nil, int64, uint64, float64, bool, string, time.Time:
+		default: // what a driver would read by itself could change after it was judged
 			return nil, c.refused(op, &gate.Refusal{Code: gate.Shape, Reason: "a value that makes another one of itself", Hint: "use the methods of database/sql"})
 		}
 	}
@@ -290,7 +296,7 @@ func (s *directStmt) CheckNamedValue(v *driver.NamedValue) error {
 	return s.inner.CheckNamedValue(v)
 }
 
-// directRows are rows of a lease. What describes their columns was read when they were opened, and is no part of the connection.
+// directRows are rows of a lease. What describes their columns is asked of the driver while the rows are open, and is nothing afterwards.
 type directRows struct {
 	*rows
 	lease *lease
@@ -311,3 +317,34 @@ func (r *directRows) HasNextResultSet() bool { return false }
 
 // NextResultSet returns io.EOF.
 func (r *directRows) NextResultSet() error { return io.EOF }
+
+// ColumnTypeDatabaseTypeName returns the server's name of the column's type, or "".
+func (r *directRows) ColumnTypeDatabaseTypeName(i int) (name string) {
+	_ = r.lease.using(openRows, r, func(*conn) error { name = r.rows.ColumnTypeDatabaseTypeName(i); return nil })
+	return name
+}
+
+// ColumnTypeLength returns the column's length where it is known.
+func (r *directRows) ColumnTypeLength(i int) (length int64, ok bool) {
+	_ = r.lease.using(openRows, r, func(*conn) error { length, ok = r.rows.ColumnTypeLength(i); return nil })
+	return length, ok
+}
+
+// ColumnTypeNullable reports whether the column may be NULL where it is known.
+func (r *directRows) ColumnTypeNullable(i int) (nullable, ok bool) {
+	_ = r.lease.using(openRows, r, func(*conn) error { nullable, ok = r.rows.ColumnTypeNullable(i); return nil })
+	return nullable, ok
+}
+
+// ColumnTypePrecisionScale returns the precision and scale of a decimal column.
+func (r *directRows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
+	_ = r.lease.using(openRows, r, func(*conn) error { precision, scale, ok = r.rows.ColumnTypePrecisionScale(i); return nil })
+	return precision, scale, ok
+}
+
+// ColumnTypeScanType returns the Go type that fits the column.
+func (r *directRows) ColumnTypeScanType(i int) reflect.Type {
+	t := reflect.TypeFor[any]()
+	_ = r.lease.using(openRows, r, func(*conn) error { t = r.rows.ColumnTypeScanType(i); return nil })
+	return t
+}
