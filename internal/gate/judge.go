@@ -349,12 +349,19 @@ type cond struct {
 // table and tests the conditions in their order, the error of such a condition, which may name the value itself, tells of rows of other tenants.
 func (j *judge) isBound(sc *scope, r *ref, conds []cond) bool {
 	for _, c := range conds {
-		if c.kind != exprEq || c.late {
+		if c.kind != exprEq {
 			continue
 		}
 		a, b := c.list[0], c.list[1]
 		if b.kind == exprColumn {
 			a, b = b, a
+		}
+		if c.late {
+			// SQLite keeps the last of several constants that a column equals and puts it into the places before, so that nothing there is a column's any more.
+			if j.s.dialect == SQLite && a.kind == exprColumn && b.kind != exprColumn && j.s.isTenantColumn(a.column.name) && j.means(sc, a, r) {
+				panic(refuse("a tenant_id behind a condition that may fail on a row", "write it first, or leave it out, the library adds it"))
+			}
+			continue
 		}
 		if a.kind == exprColumn && b.kind == exprHole && j.s.isTenantColumn(a.column.name) && j.means(sc, a, r) {
 			if arg, ok := j.args[b.hole]; ok {

@@ -82,6 +82,8 @@ var refused = []struct {
 	{"Compound", "m", "BEGIN NOT ATOMIC DELETE FROM items; END", gate.Shape},
 	{"CallWithABlank", "m", "SELECT SUM (qty) FROM items", gate.Shape},
 	{"InsertAsExcluded", "p", `INSERT INTO items AS "EXCLUDED" (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET gold = 1`, gate.Shape},
+	{"TenantBehindFailing", "s", "SELECT id FROM items WHERE ABS(gold) = 1 AND tenant_id = ?", gate.Shape},
+	{"TenantBehindFailingOn", "s", "SELECT i.id FROM items i JOIN players p ON p.tenant_id = 'a' AND p.id = i.id WHERE ABS(p.id) = 1", gate.Shape},
 	{"ExplainTable", "msp", "EXPLAIN items", gate.Shape},
 	{"ExplainConnection", "m", "EXPLAIN FOR CONNECTION 5", gate.Shape},
 	{"ExplainOptions", "p", "EXPLAIN (ANALYZE) SELECT id FROM items", gate.Shape},

@@ -69,23 +69,19 @@ func (g *generator) spend() bool {
 }
 
 func (g *generator) statement() string {
-	explain := ""
-	if g.d == gate.SQLite && g.chance(2) {
-		explain = "EXPLAIN "
-	}
 	with := ""
 	if g.chance(15) {
 		with = g.with(nil)
 	}
 	switch n := g.r.IntN(100); {
 	case n < 55:
-		return explain + with + g.query(nil, "all")
+		return with + g.query(nil, "all")
 	case n < 70:
-		return explain + g.insert(with)
+		return g.insert(with)
 	case n < 86:
-		return explain + g.update(with)
+		return g.update(with)
 	default:
-		return explain + g.delete(with)
+		return g.delete(with)
 	}
 }
 
