@@ -118,7 +118,7 @@ var textAttacks = []struct{ target, name, on, what, text, want string }{
 	{"oracles", "ErrorOfDivision", "p", "a division by zero on b's row", "SELECT COUNT(*) FROM pets WHERE 1 / (qty - 777) > 0", "own"},
 	{"oracles", "ErrorOfCast", "p", "a cast that fails on b's row, with the value in its message", "SELECT COUNT(*) FROM pets WHERE name LIKE 'sec%' AND CAST(name AS INT) > 0", "own"},
 	{"oracles", "Estimates", "mp", "EXPLAIN, whose estimates know b's values", "EXPLAIN SELECT COUNT(*) FROM pets WHERE qty = 777", "estimates"},
-	{"oracles", "RemovedRows", "mp", "EXPLAIN ANALYZE, which counts the rows that were left out", "EXPLAIN ANALYZE SELECT COUNT(*) FROM pets WHERE qty = 777", "estimates"},
+	{"oracles", "RemovedRows", "p", "EXPLAIN ANALYZE, which counts the rows that were left out", "EXPLAIN ANALYZE SELECT COUNT(*) FROM pets WHERE qty = 777", "estimates"},
 	{"oracles", "PlanOfSQLite", "s", "EXPLAIN QUERY PLAN, with its costs", "EXPLAIN QUERY PLAN SELECT COUNT(*) FROM pets WHERE qty = 777", "estimates"},
 	{"oracles", "ForeignKeyExists", "msp", "a key that b has and a has not", "INSERT INTO pets (id, player_id, name, qty) VALUES (9, '7', 'nine', 1)", "own"},
 	{"oracles", "LockOthersRows", "mp", "locks that wait for b", "SELECT COUNT(*) FROM (SELECT id FROM pets WHERE qty > 700 FOR UPDATE) x", "own"},
