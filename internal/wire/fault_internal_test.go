@@ -10,7 +10,7 @@ import (
 func TestWithoutValue(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"Truncated incorrect DOUBLE value: 'secret'":                            "Truncated incorrect DOUBLE value: (not shown)",
+		"Truncated incorrect DOUBLE value: 'secret'":                             "Truncated incorrect DOUBLE value: (not shown)",
 		"Incorrect integer value: 'it's secret' for column `d`.`t`.`n` at row 1": "Incorrect integer value: (not shown) for column `d`.`t`.`n` at row 1",
 		"Something else": "Something else",
 	} {
