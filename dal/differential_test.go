@@ -362,7 +362,7 @@ func (d *duel) lockstep(ops []op, beside, alone side) string {
 			return ""
 		}
 		if diff := compare(o, got, want); diff != "" {
-			if d.contradicts(o, got) {
+			if d.contradicts(o, beside, alone) {
 				d.tally.contradicted(o)
 				continue
 			}
@@ -374,39 +374,45 @@ func (d *duel) lockstep(ops []op, beside, alone side) string {
 
 // contradicts reports a server whose answer to a SELECT, on the tables of one tenant alone, depends on how it is carried out, and that gives the answer
 // in question in one of these ways: the difference is the server's. MariaDB 10.11 does so for some queries with semi-joins inside derived tables.
-func (d *duel) contradicts(o op, got outcome) bool {
-	if !d.my || o.sql == "" || got.err != nil {
+func (d *duel) contradicts(o op, beside, alone side) bool {
+	if !d.my || o.sql == "" {
+		return false
+	}
+	got := rowsOf(beside.fresh().Raw(o.sql, o.args...).Rows())
+	if got.err != nil {
 		return false
 	}
 	texts := [][]any{append([]any{o.sql}, o.args...)}
 	if v := d.gate.Judge(o.sql); v.Rewrite != nil {
 		texts = append(texts, append([]any{v.Rewrite.Text}, rebind(v.Rewrite, o.args, string(d.id))...))
 	}
-	ctx := d.alone.ctx
-	conn, err := d.single.Conn(ctx)
-	if err != nil {
-		return false
-	}
-	defer func() {
-		_, _ = conn.ExecContext(ctx, "SET optimizer_switch = 'default'")
-		_ = conn.Close()
-	}()
 	given, same := map[string]bool{}, false
-	for _, way := range []string{"default", "semijoin=off", "materialization=off", "derived_merge=off", "split_materialized=off", "semijoin=off,derived_merge=off,materialization=off"} {
-		if _, err := conn.ExecContext(ctx, "SET optimizer_switch = '"+way+"'"); err != nil {
-			return false
-		}
-		for _, text := range texts {
-			out := rowsOf(conn.QueryContext(ctx, text[0].(string), text[1:]...))
-			if !o.ordered {
-				slices.Sort(out.rows)
+	ask := func(db *gorm.DB) error {
+		for _, way := range []string{"default", "semijoin=off", "materialization=off", "derived_merge=off", "split_materialized=off", "semijoin=off,derived_merge=off,materialization=off"} {
+			if err := db.Exec("SET optimizer_switch = '" + way + "'").Error; err != nil {
+				return err
 			}
-			given[strings.Join(out.rows, "\n")] = true
-			same = same || compare(o, outcome{rows: got.rows}, outcome{rows: out.rows}) == ""
+			for _, text := range texts {
+				out := rowsOf(db.Raw(text[0].(string), text[1:]...).Rows())
+				same = same || compare(o, got, out) == ""
+				if !o.ordered {
+					slices.Sort(out.rows)
+				}
+				given[strings.Join(out.rows, "\n")] = true
+			}
+			if err := db.Exec("SET optimizer_switch = 'default'").Error; err != nil {
+				return err
+			}
 		}
-		_, _ = conn.ExecContext(ctx, "SET optimizer_switch = 'default'")
+		return nil
 	}
-	return same && len(given) > 1
+	var err error
+	if _, tx := alone.fresh().Statement.ConnPool.(gorm.TxCommitter); tx {
+		err = ask(alone.fresh())
+	} else {
+		err = alone.fresh().Connection(func(db *gorm.DB) error { return ask(db.Session(&gorm.Session{NewDB: true})) })
+	}
+	return err == nil && same && len(given) > 1
 }
 
 // dangling reports that one of the actors is not there.
