@@ -94,6 +94,17 @@ func TestDirect_T31_DatabaseSQLPassesTheGate(t *testing.T) {
 	if _, err := db.ExecContext(g.a, "INSERT INTO items (tenant_id, id, player_id) VALUES (?, 77, ?)", "a", g.keyOn(t, g.other(t))); !errors.Is(err, dal.ErrCrossShard) {
 		t.Errorf("a row of another shard: %v", err)
 	}
+	for name, c := range map[string]struct {
+		text string
+		want error
+	}{
+		"tables of two keyspaces":         {"SELECT COUNT(*) FROM users u JOIN guilds g ON g.tenant_id = ? WHERE u.tenant_id = ?", dal.ErrKeyspace},
+		"a shard key of another keyspace": {"INSERT INTO items (tenant_id, id, player_id) SELECT ?, 78, g.guild_id FROM guilds g WHERE g.tenant_id = ?", dal.ErrRefused},
+	} {
+		if _, err := db.ExecContext(g.a, c.text, "a", "a"); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
 }
 
 func exec[R any](ctx context.Context, run func(context.Context, string, ...any) (R, error), text string, args ...any) error {
