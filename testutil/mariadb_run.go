@@ -101,7 +101,6 @@ func (m *MariaDB) watch(life context.Context, r *serverRun, p *serverProcess) {
 			return
 		}
 		p = next
-		m.pid.Store(int64(p.handle.Pid))
 		m.cfg.Logger.Warn("MariaDB was restarted", "dir", m.files.home, "pid", p.handle.Pid, "restarts", attempts.made)
 	}
 }
@@ -204,6 +203,7 @@ func (m *MariaDB) launch(ctx context.Context) (*serverProcess, error) {
 		return nil, m.startError("start", err)
 	}
 	p := &serverProcess{handle: cmd.Process, exited: make(chan struct{})}
+	m.pid.Store(int64(cmd.Process.Pid)) // before it answers: who reaches the server knows its process
 	go func() {
 		defer close(p.exited)
 		_ = cmd.Wait() // its error says the same as the state
@@ -214,6 +214,7 @@ func (m *MariaDB) launch(ctx context.Context) (*serverProcess, error) {
 	if err := m.awaitReady(ctx, socket, p.exited); err != nil {
 		p.kill()
 		<-p.exited
+		m.pid.Store(0)
 		if errors.Is(err, errGone) {
 			err = errors.New("mariadbd ended: " + p.state)
 		}
