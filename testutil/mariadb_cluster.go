@@ -5,16 +5,10 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"golang.org/x/sync/errgroup"
 )
 
 // RequireMariaDBEnv is the environment variable that makes [RequireMariaDB] fail a test instead of skipping it. Any value but
@@ -53,26 +47,11 @@ func skipOrFail(tb TB, env string, err error) {
 func NewMariaDBCluster(tb TB, n int) []*MariaDB {
 	tb.Helper()
 	RequireMariaDB(tb)
-	c, err := newCluster(tb.TempDir())
-	if err == nil {
-		tb.Cleanup(func() {
-			if err := c.close(); err != nil {
-				tb.Errorf("NewMariaDBCluster(%d): cleanup: %v", n, err)
-			}
-		})
-		err = c.grow(n)
-	}
-	if err != nil {
-		tb.Fatalf("NewMariaDBCluster(%d): %v", n, err)
-	}
-	return slices.Clone(c.servers)
+	return ownCluster(tb, "NewMariaDBCluster", n, func() (string, error) { return tb.TempDir(), nil }, launchMariaDB)
 }
 
-// shared is the cluster of [SharedMariaDB]; nil before the first use.
-var (
-	sharedMu sync.Mutex // guards shared and is held over the start, so that one caller starts it and the others wait
-	shared   *cluster
-)
+// shared is the cluster of [SharedMariaDB].
+var shared sharedCluster[*MariaDB]
 
 // SharedMariaDB returns n servers that all tests of this process share: the first call starts them, later ones start what is
 // missing or down. Tests keep apart by databases of their own, see [NewDatabase], and must not stop the servers.
@@ -88,34 +67,13 @@ func SharedMariaDB(tb TB, n int) []*MariaDB {
 		return NewMariaDBCluster(tb, n)
 	}
 	RequireMariaDB(tb)
-	sharedMu.Lock()
-	defer sharedMu.Unlock()
-	err := error(nil)
-	if shared == nil {
-		shared, err = newSharedCluster()
-	}
-	if err == nil {
-		err = shared.grow(n)
-	}
-	if err != nil {
-		tb.Fatalf("SharedMariaDB(%d): %v", n, err)
-	}
-	return slices.Clone(shared.servers[:n])
+	return shared.take(tb, "SharedMariaDB", n, func() (string, error) { return os.MkdirTemp("", "tdal-shared-") }, launchMariaDB)
 }
 
 // StopSharedMariaDB ends the servers of [SharedMariaDB] and removes their data. Without it they end with the process, but the
 // goroutines that watch them live until then: a TestMain that looks for leaked goroutines calls it first. A later SharedMariaDB
 // starts new servers.
-func StopSharedMariaDB() error {
-	sharedMu.Lock()
-	defer sharedMu.Unlock()
-	if shared == nil {
-		return nil
-	}
-	c := shared
-	shared = nil
-	return errors.Join(c.close(), os.RemoveAll(c.root))
-}
+func StopSharedMariaDB() error { return shared.stop() }
 
 // NewDatabase makes an empty database with a random name on the server, and returns a driver configuration for it that the
 // caller may change. The database is dropped when the test is over, which fails the test if a connection still holds a lock
@@ -152,72 +110,10 @@ func execSQL(cfg *mysql.Config, statement string) error {
 	return errors.Join(err, db.Close())
 }
 
-// cluster is a number of servers in one directory, and the process that reaps them when this one dies.
-type cluster struct {
-	root    string // absolute, without symbolic links, as the servers' command lines have it
-	reaper  *reaper
-	servers []*MariaDB
+// launchMariaDB starts a server of a cluster.
+func launchMariaDB(ctx context.Context, dir string) (*MariaDB, error) {
+	return StartMariaDB(ctx, MariaDBConfig{Dir: dir})
 }
 
-// newCluster returns a cluster of no servers in the directory root, which exists.
-func newCluster(root string) (*cluster, error) {
-	root, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return nil, err
-	}
-	r, err := startReaper(root)
-	if err != nil {
-		return nil, fmt.Errorf("start the reaper: %w", err)
-	}
-	return &cluster{root: root, reaper: r}, nil
-}
-
-// newSharedCluster returns a cluster of no servers in a new temporary directory.
-func newSharedCluster() (*cluster, error) {
-	root, err := os.MkdirTemp("", "tdal-shared-")
-	if err != nil {
-		return nil, err
-	}
-	c, err := newCluster(root)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(root))
-	}
-	return c, nil
-}
-
-// grow starts servers until there are n, and those of the first n that are down. When one does not come up, no new one is kept.
-func (c *cluster) grow(n int) error {
-	ctx := context.Background() // each start has its own limit
-	servers := slices.Clone(c.servers)
-	servers = append(servers, make([]*MariaDB, max(0, n-len(servers)))...)
-	var group errgroup.Group
-	for i, m := range servers[:n] {
-		group.Go(func() (err error) {
-			if m != nil {
-				return m.Start(ctx)
-			}
-			servers[i], err = StartMariaDB(ctx, MariaDBConfig{Dir: filepath.Join(c.root, strconv.Itoa(i))})
-			return err
-		})
-	}
-	err := group.Wait()
-	if err == nil {
-		c.servers = servers
-		return nil
-	}
-	for _, m := range servers[len(c.servers):] {
-		if m != nil {
-			err = errors.Join(err, m.Kill(), m.Stop(ctx))
-		}
-	}
-	return err
-}
-
-// close ends the servers at once, since their data goes with them, and then the reaper.
-func (c *cluster) close() error {
-	var group errgroup.Group
-	for _, m := range c.servers {
-		group.Go(func() error { return errors.Join(m.Kill(), m.Stop(context.Background())) })
-	}
-	return errors.Join(group.Wait(), c.reaper.dismiss())
-}
+// discard ends the server at once, and removes the folder of its socket.
+func (m *MariaDB) discard() error { return errors.Join(m.Kill(), m.Stop(context.Background())) }

@@ -1,7 +1,6 @@
 package testutil
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha1"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // makingPrefix begins the names of data directories in the making.
@@ -114,26 +112,15 @@ func nativeHash(secret string) string {
 // runTool runs a program of the installation with the given standard input. When ctx ends, the program and all that it
 // started are killed.
 func (m *MariaDB) runTool(ctx context.Context, input, program string, args ...string) error {
-	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = m.files.home
 	cmd.Env = m.environment()
 	cmd.Stdin = strings.NewReader(input)
-	cmd.Stdout, cmd.Stderr = &output, &output
 	detach(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd.Process) }
-	cmd.WaitDelay = 10 * time.Second
-	err := cmd.Run()
-	if err == nil {
-		return nil
+	if log, err := finish(ctx, cmd); err != nil {
+		return &StartError{Dir: m.files.home, Op: "make the data directory of", Err: err, Log: log}
 	}
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return &StartError{
-		Dir: m.files.home, Op: "make the data directory of",
-		Err: fmt.Errorf("%s: %w", filepath.Base(program), err), Log: tail(bytes.NewReader(output.Bytes()), 0),
-	}
+	return nil
 }
 
 // globQuote makes the characters of a path mean themselves in a pattern of [filepath.Glob].

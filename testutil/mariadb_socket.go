@@ -147,26 +147,13 @@ func maxSocketPath() int {
 // awaitReady waits until the server at the socket answers as ours. It returns errGone when gone is closed before, the cause
 // when ctx ends, and at once [*AccessError] or [*DataDirError], which waiting would not mend.
 func (m *MariaDB) awaitReady(ctx context.Context, socket string, gone <-chan struct{}) error {
-	pause := time.NewTicker(pingPause)
-	defer pause.Stop()
-	for {
-		err := m.ping(ctx, socket)
-		if err == nil {
-			return nil
-		}
-		var access *AccessError
-		var data *DataDirError
-		if errors.As(err, &access) || errors.As(err, &data) {
-			return err
-		}
-		select {
-		case <-gone:
-			return errGone
-		case <-ctx.Done():
-			return fmt.Errorf("%w (last answer: %w)", context.Cause(ctx), err)
-		case <-pause.C:
-		}
-	}
+	return awaitAnswer(ctx, gone,
+		func() error { return m.ping(ctx, socket) },
+		func(err error) bool {
+			var access *AccessError
+			var data *DataDirError
+			return errors.As(err, &access) || errors.As(err, &data)
+		})
 }
 
 // ping logs in once and asks the server for its data directory.

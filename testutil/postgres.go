@@ -3,7 +3,6 @@ package testutil
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -172,22 +171,12 @@ func (p *Postgres) running() bool {
 
 // awaitReady waits until the server answers its login.
 func (p *Postgres) awaitReady(ctx context.Context, gone <-chan struct{}) error {
-	pause := time.NewTicker(pingPause)
-	defer pause.Stop()
-	for {
-		err := p.exec(ctx, postgresAdmin, "SELECT 1")
-		var answer *pgconn.PgError
-		if err == nil || errors.As(err, &answer) && answer.Code == "28P01" {
-			return err
-		}
-		select {
-		case <-gone:
-			return errGone
-		case <-ctx.Done():
-			return fmt.Errorf("%w (last answer: %w)", context.Cause(ctx), err)
-		case <-pause.C:
-		}
-	}
+	return awaitAnswer(ctx, gone,
+		func() error { return p.exec(ctx, postgresAdmin, "SELECT 1") },
+		func(err error) bool {
+			var answer *pgconn.PgError
+			return errors.As(err, &answer) && answer.Code == "28P01"
+		})
 }
 
 // connect opens a connection with the server's login.

@@ -4,15 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tenantdal/tenantdal/dal"
 )
@@ -35,26 +28,11 @@ func RequirePostgres(tb TB) {
 func NewPostgresCluster(tb TB, n int) []*Postgres {
 	tb.Helper()
 	RequirePostgres(tb)
-	c, err := newPostgresCluster()
-	if err == nil {
-		tb.Cleanup(func() {
-			if err := c.close(); err != nil {
-				tb.Errorf("NewPostgresCluster(%d): cleanup: %v", n, err)
-			}
-		})
-		err = c.grow(n)
-	}
-	if err != nil {
-		tb.Fatalf("NewPostgresCluster(%d): %v", n, err)
-	}
-	return slices.Clone(c.servers)
+	return ownCluster(tb, "NewPostgresCluster", n, postgresRoot, StartPostgres)
 }
 
-// sharedPostgres is the cluster of [SharedPostgres]; nil before the first use.
-var (
-	sharedPostgresMu sync.Mutex // guards sharedPostgres and is held over the start, so that one caller starts it and the others wait
-	sharedPostgres   *postgresCluster
-)
+// sharedPostgres is the cluster of [SharedPostgres].
+var sharedPostgres sharedCluster[*Postgres]
 
 // SharedPostgres returns n servers that all tests of this process share: the first call starts them, later ones start what is missing or down. Tests keep
 // apart by databases of their own, see [NewPostgresDatabase], and must not stop the servers.
@@ -70,33 +48,12 @@ func SharedPostgres(tb TB, n int) []*Postgres {
 		return NewPostgresCluster(tb, n)
 	}
 	RequirePostgres(tb)
-	sharedPostgresMu.Lock()
-	defer sharedPostgresMu.Unlock()
-	err := error(nil)
-	if sharedPostgres == nil {
-		sharedPostgres, err = newPostgresCluster()
-	}
-	if err == nil {
-		err = sharedPostgres.grow(n)
-	}
-	if err != nil {
-		tb.Fatalf("SharedPostgres(%d): %v", n, err)
-	}
-	return slices.Clone(sharedPostgres.servers[:n])
+	return sharedPostgres.take(tb, "SharedPostgres", n, postgresRoot, StartPostgres)
 }
 
 // StopSharedPostgres ends the servers of [SharedPostgres] and removes their data; a TestMain that looks for leaked goroutines calls it first. A later
 // SharedPostgres starts new servers.
-func StopSharedPostgres() error {
-	sharedPostgresMu.Lock()
-	defer sharedPostgresMu.Unlock()
-	if sharedPostgres == nil {
-		return nil
-	}
-	c := sharedPostgres
-	sharedPostgres = nil
-	return c.close()
-}
+func StopSharedPostgres() error { return sharedPostgres.stop() }
 
 // NewPostgresDatabase makes an empty database with a random name on the server, and returns its endpoint with the server's login. The database is dropped
 // when the test is over, together with those that [github.com/tenantdal/tenantdal/migrations/schema.Up] named after it, whoever is connected to them.
@@ -134,60 +91,17 @@ func (p *Postgres) DropDatabases(ctx context.Context, name string) error {
 	return err
 }
 
-// postgresCluster is a number of servers in one directory, and the process that reaps them when this one dies.
-type postgresCluster struct {
-	root    string // absolute, without symbolic links, as the servers' command lines have it
-	reaper  *reaper
-	servers []*Postgres
-}
-
-// newPostgresCluster returns a cluster of no servers in a new temporary directory, which the servers' user can pass.
-func newPostgresCluster() (*postgresCluster, error) {
+// postgresRoot makes a new temporary directory that the servers' user can pass.
+func postgresRoot() (string, error) {
 	root, err := os.MkdirTemp("", "tdal-postgres-")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if root, err = filepath.EvalSymlinks(root); err == nil {
-		err = os.Chmod(root, 0o711)
+	if err := os.Chmod(root, 0o711); err != nil {
+		return "", errors.Join(err, os.RemoveAll(root))
 	}
-	var r *reaper
-	if err == nil {
-		r, err = startReaper(root)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start the reaper: %w", err), os.RemoveAll(root))
-	}
-	return &postgresCluster{root: root, reaper: r}, nil
+	return root, nil
 }
 
-// grow starts servers until there are n, and those of the first n that are down.
-func (c *postgresCluster) grow(n int) error {
-	ctx := context.Background() // each start has its own limit
-	var group errgroup.Group
-	for _, p := range c.servers[:min(n, len(c.servers))] {
-		group.Go(func() error { return p.Start(ctx) })
-	}
-	more := make([]*Postgres, max(0, n-len(c.servers)))
-	for i := range more {
-		group.Go(func() (err error) {
-			more[i], err = StartPostgres(ctx, filepath.Join(c.root, strconv.Itoa(len(c.servers)+i)))
-			return err
-		})
-	}
-	err := group.Wait()
-	for _, p := range more {
-		if p != nil {
-			c.servers = append(c.servers, p)
-		}
-	}
-	return err
-}
-
-// close ends the servers at once, since their data goes with them, and then the reaper.
-func (c *postgresCluster) close() error {
-	var group errgroup.Group
-	for _, p := range c.servers {
-		group.Go(func() error { return errors.Join(p.Kill(), p.removeSocket()) })
-	}
-	return errors.Join(group.Wait(), c.reaper.dismiss(), os.RemoveAll(c.root))
-}
+// discard ends the server at once, and removes the folder of its socket.
+func (p *Postgres) discard() error { return errors.Join(p.Kill(), p.removeSocket()) }

@@ -1,7 +1,6 @@
 package testutil
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"time"
 )
 
 // serverAccount returns the user to run a server as: this process's own, or postgres or nobody for root, whom the server refuses.
@@ -73,22 +71,14 @@ func (p *Postgres) install(ctx context.Context) error {
 func (p *Postgres) runTool(ctx context.Context, program string, args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errStartLimit)
 	defer cancel()
-	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, program), args...)
 	cmd.Dir, cmd.Env = p.dir, p.environment()
-	cmd.Stdout, cmd.Stderr = &output, &output
 	detach(cmd)
 	p.account.apply(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd.Process) }
-	cmd.WaitDelay = 10 * time.Second
-	err := cmd.Run()
-	if err == nil {
-		return nil
+	if log, err := finish(ctx, cmd); err != nil {
+		return p.failed("make the data directory of", err, log)
 	}
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return p.failed("make the data directory of", fmt.Errorf("%s: %w", program, err), tail(bytes.NewReader(output.Bytes()), 0))
+	return nil
 }
 
 // removeSocket removes the socket's folder, which the server has left.
