@@ -490,18 +490,9 @@ func (b *binding) saveParents(db *gorm.DB, bs *bonds, create bool) error {
 	t := b.store.tables.byType[stmt.Schema.ModelType]
 	for i := range bs.before {
 		bd := &bs.before[i]
-		var fresh, old []reflect.Value
-		for _, l := range bd.links {
-			switch {
-			case l.seen:
-			case l.old.IsValid():
-				old = append(old, l.row)
-			default:
-				if err := b.inherit(ctx, bs, t, l.owner, bd.target, l.row); err != nil {
-					return err
-				}
-				fresh = append(fresh, l.row)
-			}
+		fresh, old, err := b.rowsToSave(ctx, bs, t, bd)
+		if err != nil {
+			return err
 		}
 		if err := b.saveRows(db, bd, fresh, old, create); err != nil {
 			return err
@@ -593,27 +584,38 @@ func relatedSession(db *gorm.DB, rel *schema.Relationship, create, all bool) *go
 	return tx
 }
 
-// saveChildren saves the rows of a has-one, has-many or many-to-many relation, now that the statement's own rows have their keys.
-func (b *binding) saveChildren(db *gorm.DB, t *table, bs *bonds, bd *bond, create bool) error {
-	stmt := db.Statement
-	ctx := stmt.Context
-	var fresh, old []reflect.Value
+// rowsToSave parts a relation's rows into those to insert, which inherit what their owner says of their place, and those to update. Rows that were
+// seen before are neither.
+func (b *binding) rowsToSave(ctx context.Context, bs *bonds, t *table, bd *bond) (fresh, old []reflect.Value, err error) {
 	for _, l := range bd.links {
-		if bd.rel.JoinTable == nil {
-			if err := bs.point(ctx, t, bd.rel, l); err != nil {
-				return err
-			}
-		}
 		switch {
 		case l.seen:
 		case l.old.IsValid():
 			old = append(old, l.row)
 		default:
 			if err := b.inherit(ctx, bs, t, l.owner, bd.target, l.row); err != nil {
-				return err
+				return nil, nil, err
 			}
 			fresh = append(fresh, l.row)
 		}
+	}
+	return fresh, old, nil
+}
+
+// saveChildren saves the rows of a has-one, has-many or many-to-many relation, now that the statement's own rows have their keys.
+func (b *binding) saveChildren(db *gorm.DB, t *table, bs *bonds, bd *bond, create bool) error {
+	stmt := db.Statement
+	ctx := stmt.Context
+	if bd.rel.JoinTable == nil {
+		for _, l := range bd.links {
+			if err := bs.point(ctx, t, bd.rel, l); err != nil {
+				return err
+			}
+		}
+	}
+	fresh, old, err := b.rowsToSave(ctx, bs, t, bd)
+	if err != nil {
+		return err
 	}
 	if bd.rel.JoinTable == nil {
 		if err := b.reparent(db, bd); err != nil {

@@ -427,21 +427,7 @@ func (db *database) inspectSQLite(ctx context.Context, name string) (shape, erro
 	if !primary && len(rowid) > 0 { // INTEGER PRIMARY KEY has no index of its own
 		s.Indexes = append(s.Indexes, index{Name: "PRIMARY", Unique: true, Primary: true, Columns: rowid})
 	}
-	last := -1
-	err = db.each(ctx, sqliteKeys, name, func(rows *sql.Rows) error {
-		var id int
-		var table, from, to string
-		if err := rows.Scan(&id, &table, &from, &to); err != nil {
-			return err
-		}
-		if id != last {
-			s.Keys = append(s.Keys, foreignKey{Name: fmt.Sprint(id), Table: table})
-			last = id
-		}
-		k := &s.Keys[len(s.Keys)-1]
-		k.From, k.To = append(k.From, from), append(k.To, to)
-		return nil
-	})
+	s.Keys, err = db.foreignKeys(ctx, sqliteKeys, name) // a key is named by its number
 	return s, err
 }
 
@@ -484,17 +470,23 @@ func (db *database) inspectMySQL(ctx context.Context, name string) (shape, error
 	if err != nil {
 		return s, err
 	}
-	err = db.each(ctx, mysqlKeys, name, func(rows *sql.Rows) error {
+	s.Keys, err = db.foreignKeys(ctx, mysqlKeys, name)
+	return s, err
+}
+
+// foreignKeys reads a table's foreign keys by a constant that gives name, table, column and the column it refers to, in the keys' order.
+func (db *database) foreignKeys(ctx context.Context, st *wire.Statement, name string) (keys []foreignKey, err error) {
+	err = db.each(ctx, st, name, func(rows *sql.Rows) error {
 		var name, table, from, to string
 		if err := rows.Scan(&name, &table, &from, &to); err != nil {
 			return err
 		}
-		if n := len(s.Keys); n == 0 || s.Keys[n-1].Name != name {
-			s.Keys = append(s.Keys, foreignKey{Name: name, Table: table})
+		if n := len(keys); n == 0 || keys[n-1].Name != name {
+			keys = append(keys, foreignKey{Name: name, Table: table})
 		}
-		k := &s.Keys[len(s.Keys)-1]
+		k := &keys[len(keys)-1]
 		k.From, k.To = append(k.From, from), append(k.To, to)
 		return nil
 	})
-	return s, err
+	return keys, err
 }

@@ -100,19 +100,7 @@ func (db *database) inspectPostgres(ctx context.Context, name string) (shape, er
 	if err != nil {
 		return s, err
 	}
-	err = db.each(ctx, postgresKeys, name, func(rows *sql.Rows) error {
-		var name, table, from, to string
-		if err := rows.Scan(&name, &table, &from, &to); err != nil {
-			return err
-		}
-		if n := len(s.Keys); n == 0 || s.Keys[n-1].Name != name {
-			s.Keys = append(s.Keys, foreignKey{Name: name, Table: table})
-		}
-		k := &s.Keys[len(s.Keys)-1]
-		k.From, k.To = append(k.From, from), append(k.To, to)
-		return nil
-	})
-	if err != nil {
+	if s.Keys, err = db.foreignKeys(ctx, postgresKeys, name); err != nil {
 		return s, err
 	}
 	s.Floor = &floor{roles: db.roles}
