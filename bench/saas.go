@@ -34,7 +34,7 @@ func openSaaS(d *NullDriver) (map[Case]Op, func() error, error) {
 	}
 	ctx, cancel := requestContext()
 	ctx = saas.NewCurrentTenant(ctx, tenantID, "")
-	return map[Case]Op{
+	ops := map[Case]Op{
 		First: func() error {
 			var it SaaSItem
 			return g.WithContext(ctx).First(&it, itemID).Error
@@ -49,7 +49,8 @@ func openSaaS(d *NullDriver) (map[Case]Op, func() error, error) {
 		Create: func() error {
 			return g.WithContext(ctx).Create(&SaaSItem{SaaSModel: SaaSModel{ID: itemID}, PlayerID: playerID, Name: "sword", Qty: 3}).Error
 		},
-	}, func() error {
+	}
+	return ops, func() error {
 		cancel()
 		return closer()
 	}, nil

@@ -38,7 +38,7 @@ func openTenantDAL(d *NullDriver) (map[Case]Op, func() error, error) {
 	}
 	ctx, cancel := requestContext()
 	ctx = tenant.NewContext(ctx, tenantID)
-	return map[Case]Op{
+	ops := map[Case]Op{
 		First: func() error {
 			var it Item
 			return store.On(ctx, dal.Key("player", playerID)).First(&it, itemID).Error
@@ -53,7 +53,8 @@ func openTenantDAL(d *NullDriver) (map[Case]Op, func() error, error) {
 		Create: func() error {
 			return store.On(ctx, dal.Key("player", playerID)).Create(&Item{Model: dal.Model{ID: itemID}, PlayerID: playerID, Name: "sword", Qty: 3}).Error
 		},
-	}, func() error {
+	}
+	return ops, func() error {
 		cancel()
 		return store.Close(context.Background())
 	}, nil
