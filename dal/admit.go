@@ -36,54 +36,50 @@ func newGate(d Dialect, ts *tables) (*gate.Gate, error) {
 	return gate.New(s), nil
 }
 
-// admitted is what is known of a statement that may leave.
-type admitted struct {
-	write bool // it changes rows, or locks them
-}
-
 // admit reads the statement's text as the server will, puts the tenant into what is not bound to it, and compares its values with the handle's
 // tenant, keyspace and shard. The wire reads what leaves once more.
 //
-// t is the table that the builder wrote or read, and node the condition that it put in; both may be nil.
-func (b *binding) admit(stmt *gorm.Statement, v verb, t *table, node *scopedWhere) (admitted, error) {
+// t is the table that the builder wrote or read, and node the condition that it put in; both may be nil. write says that the statement changes rows, or
+// locks them.
+func (b *binding) admit(stmt *gorm.Statement, v verb, t *table, node *scopedWhere) (write bool, err error) {
 	for _, value := range stmt.Vars {
 		switch x := value.(type) {
 		case failedPart:
-			return admitted{}, x.err
+			return false, x.err
 		case sql.NamedArg:
-			return admitted{}, &ShapeError{Shape: "a named argument that was not bound", Table: stmt.Table, Hint: "use @name in the text"}
+			return false, &ShapeError{Shape: "a named argument that was not bound", Table: stmt.Table, Hint: "use @name in the text"}
 		}
 	}
 	text := stmt.SQL.String()
 	if b.bypass != nil {
 		seen := b.store.gate.SystemVerdict(text)
 		if seen.Refusal != nil {
-			return admitted{}, refusal(seen.Refusal)
+			return false, refusal(seen.Refusal)
 		}
-		if why := wire.Opened(&wire.Mark{Bypass: b.bypass}, seen); why != nil {
-			return admitted{}, refusal(why)
+		if why := wire.Opened(b.bypass, seen); why != nil {
+			return false, refusal(why)
 		}
-		return admitted{write: seen.Write || seen.Locks}, nil
+		return seen.Write || seen.Locks, nil
 	}
 	seen := b.store.gate.Verdict(text)
 	if seen.Refusal != nil {
-		return admitted{}, refusal(seen.Refusal)
+		return false, refusal(seen.Refusal)
 	}
 	if node != nil && (node.built != 1 || !slices.Contains(seen.Bound, node.arg)) {
-		return admitted{}, &ShapeError{Shape: "conditions that leave their parentheses", Table: stmt.Table, Hint: "write each condition as one whole, and leave WHERE to the builder"}
+		return false, &ShapeError{Shape: "conditions that leave their parentheses", Table: stmt.Table, Hint: "write each condition as one whole, and leave WHERE to the builder"}
 	}
 	if v >= verbCreate && t != nil {
 		for _, u := range seen.Tables {
 			if u.Write && u.Table.Name != t.name {
-				return admitted{}, &ShapeError{Shape: "a write to another table than the model's", Table: u.Table.Name, Hint: "use its own model"}
+				return false, &ShapeError{Shape: "a write to another table than the model's", Table: u.Table.Name, Hint: "use its own model"}
 			}
 		}
 	}
 	if seen.Args != len(stmt.Vars) {
-		return admitted{}, &ShapeError{Shape: "more or fewer values than placeholders", Table: stmt.Table, Hint: "bind one for each ? outside quotes"}
+		return false, &ShapeError{Shape: "more or fewer values than placeholders", Table: stmt.Table, Hint: "bind one for each ? outside quotes"}
 	}
 	if err := b.judgeValues(seen, stmt.Vars, v == verbCreate && t != nil); err != nil {
-		return admitted{}, err
+		return false, err
 	}
 	if r := seen.Rewrite; r != nil {
 		vars := make([]any, len(r.Args))
@@ -98,7 +94,7 @@ func (b *binding) admit(stmt *gorm.Statement, v verb, t *table, node *scopedWher
 		stmt.SQL.WriteString(r.Text)
 		stmt.Vars = vars
 	}
-	return admitted{write: seen.Write || seen.Locks}, nil
+	return seen.Write || seen.Locks, nil
 }
 
 // judgeValues compares what the caller bound with the handle's scope. built says that the rows of an INSERT were judged before.

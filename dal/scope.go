@@ -265,11 +265,11 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	before.save(db.Statement, v)
 	defer before.restore(db.Statement)
 	parts := &statementParts{}
-	admitted, err := b.prepare(db, v, &parts.node)
+	write, err := b.prepare(db, v, &parts.node)
 	if _, locks := db.Statement.Clauses["FOR"]; locks { // SQLite's text does not show it
-		admitted.write = true
+		write = true
 	}
-	if err == nil && admitted.write {
+	if err == nil && write {
 		err = b.permits(db.Statement)
 	}
 	if err != nil {
@@ -293,7 +293,7 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 		kind = wire.Bypass
 	}
 	m := wire.Fill(ctx, &parts.marked)
-	m.Kind, m.Tenant, m.Text, m.Bypass, m.Write = kind, b.tenant.ID, stmt.SQL.String(), b.bypass, admitted.write
+	m.Kind, m.Tenant, m.Text, m.Bypass, m.Write = kind, b.tenant.ID, stmt.SQL.String(), b.bypass, write
 	stmt.Context = &parts.marked
 	at := stmt.ConnPool
 	stmt.ConnPool = unprepared(at)
@@ -322,18 +322,19 @@ type statementParts struct {
 	marked wire.Marked
 }
 
-// prepare judges, injects, builds and admits. It makes the scope's condition out of node, which is unused.
-func (b *binding) prepare(db *gorm.DB, v verb, node *scopedWhere) (admitted, error) {
+// prepare judges, injects, builds and admits. It makes the scope's condition out of node, which is unused. write says that the statement changes or locks
+// rows.
+func (b *binding) prepare(db *gorm.DB, v verb, node *scopedWhere) (write bool, err error) {
 	stmt := db.Statement
 	if v == verbRaw || stmt.SQL.Len() > 0 {
 		return b.admit(stmt, v, nil, nil)
 	}
 	t, err := b.judge(stmt, v)
 	if err != nil {
-		return admitted{}, err
+		return false, err
 	}
 	if err := b.subqueries(stmt); err != nil {
-		return admitted{}, err
+		return false, err
 	}
 	part := len(stmt.Vars) > 0 // gorm builds a sub-query with the values of the statement around it
 	if v != verbCreate && b.injects(stmt, t) {
@@ -353,13 +354,13 @@ func (b *binding) prepare(db *gorm.DB, v verb, node *scopedWhere) (admitted, err
 		err = b.buildDelete(db, t)
 	}
 	if err != nil || db.Error != nil || stmt.SQL.Len() == 0 {
-		return admitted{}, err
+		return false, err
 	}
 	if node != nil && v >= verbCreate && !db.AllowGlobalUpdate && node.unconditional(stmt, t) {
-		return admitted{}, gorm.ErrMissingWhereClause
+		return false, gorm.ErrMissingWhereClause
 	}
 	if part && db.DryRun {
-		return admitted{}, nil // the statement around it is admitted as a whole
+		return false, nil // the statement around it is admitted as a whole
 	}
 	return b.admit(stmt, v, t, node)
 }

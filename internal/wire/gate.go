@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
+	"github.com/tenantdal/tenantdal/tenant"
 )
 
 // gated says whose statements the gate reads; the others pass by identity.
@@ -24,7 +25,7 @@ func (c *conn) passes(m *Mark, op, text string) (*gate.Verdict, error) {
 		if v.Refusal != nil {
 			return nil, c.refused(op, v.Refusal)
 		}
-		if why := Opened(m, v); why != nil {
+		if why := Opened(m.Bypass, v); why != nil {
 			return nil, c.refused(op, why)
 		}
 		return v, nil
@@ -39,10 +40,10 @@ func (c *conn) passes(m *Mark, op, text string) (*gate.Verdict, error) {
 	return v, nil
 }
 
-// Opened reports why the mark's system scope does not open what the statement names, or nil.
-func Opened(m *Mark, v *gate.Verdict) *gate.Refusal {
+// Opened reports why a system scope does not open what the statement names, or nil. No scope opens nothing.
+func Opened(scope *tenant.Bypass, v *gate.Verdict) *gate.Refusal {
 	for _, u := range v.Tables {
-		if u.Table.Class == gate.Global && !u.Write || m.Bypass != nil && m.Bypass.Opens(u.Table.Name) {
+		if u.Table.Class == gate.Global && !u.Write || scope.Opens(u.Table.Name) {
 			continue
 		}
 		return &gate.Refusal{Code: gate.Closed, Reason: "a table that the system scope does not name", Hint: "name it in tenant.System", Table: u.Table.Name}
