@@ -3,12 +3,16 @@ package dal
 import (
 	"database/sql"
 	"database/sql/driver"
+	"errors"
+	"reflect"
 	"slices"
+	"strconv"
 
 	"gorm.io/gorm"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
 	"github.com/tenantdal/tenantdal/internal/wire"
+	"github.com/tenantdal/tenantdal/shardrouter"
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
@@ -117,10 +121,13 @@ func (b *binding) judgeValues(v *gate.Verdict, vars []any, built bool) error {
 			return &MismatchError{Handle: b.tenant.ID, Other: tenant.ID(name), What: "a value of tenant_id"}
 		}
 	}
-	if built {
-		return nil
+	arg := func(i int) any { return vars[i] }
+	if !built {
+		if err := b.ownsAll(v, arg); err != nil {
+			return err
+		}
 	}
-	return b.ownsAll(v, func(i int) any { return vars[i] })
+	return b.ownsKeys(v, arg)
 }
 
 // ownsAll refuses inserted rows whose shard key lives elsewhere.
@@ -141,6 +148,67 @@ func (b *binding) ownsAll(v *gate.Verdict, arg func(int) any) error {
 		}
 	}
 	return nil
+}
+
+// ownsKeys refuses conditions on a shard key that lives elsewhere: their rows are not in the handle's place. NULL, an empty key and 0 are no row's.
+func (b *binding) ownsKeys(v *gate.Verdict, arg func(int) any) error {
+	for i := range v.KeyValues {
+		s := &v.KeyValues[i]
+		if s.Arg < 0 {
+			if s.Text == string(b.key) {
+				continue
+			}
+			if err := b.ownsKey(s, s.Text); err != nil {
+				return err
+			}
+			continue
+		}
+		value := arg(s.Arg)
+		if b.isKey(value) {
+			continue
+		}
+		if err := b.ownsKey(s, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isKey reports the handle's own key, which is where the handle is. It allocates nothing.
+func (b *binding) isKey(v any) bool {
+	var digits [20]byte
+	switch x := v.(type) {
+	case string:
+		return x == string(b.key)
+	case []byte:
+		return string(x) == string(b.key)
+	case int64:
+		return string(strconv.AppendInt(digits[:0], x, 10)) == string(b.key)
+	case int:
+		return string(strconv.AppendInt(digits[:0], int64(x), 10)) == string(b.key)
+	}
+	return false
+}
+
+// ownsKey is ownsKeys for one value that is not the handle's key itself.
+func (b *binding) ownsKey(s *gate.ShardValue, value any) error {
+	if valuer, ok := value.(driver.Valuer); ok {
+		var err error
+		if value, err = valuer.Value(); err != nil {
+			return err
+		}
+	}
+	if value = plainKey(value); value == nil {
+		return nil
+	}
+	if rv := reflect.ValueOf(value); rv.Kind() == reflect.Pointer { // nil: plainKey follows the others
+		return nil
+	}
+	err := b.owns(b.store.tables.byName[s.Table.Name], b.tenant, value)
+	if errors.Is(err, shardrouter.ErrEmptyKey) || errors.Is(err, shardrouter.ErrZeroKey) {
+		return nil
+	}
+	return err
 }
 
 // names reports a value that is the tenant's id, or one whose driver value the wire will compare.

@@ -88,7 +88,11 @@ func (c *directConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			if err := oneKeyspace(v); err != nil {
 				return err
 			}
-			return b.ownsAll(v, func(i int) any { return args[i].Value })
+			arg := func(i int) any { return args[i].Value }
+			if err := b.ownsAll(v, arg); err != nil {
+				return err
+			}
+			return b.ownsKeys(v, arg)
 		},
 	})
 }

@@ -13,6 +13,7 @@ type exprKind uint8
 const (
 	exprOther  exprKind = iota // anything else; list holds its parts
 	exprAnd                    // list joined by AND
+	exprOr                     // list joined by OR
 	exprEq                     // list[0] = list[1], and nothing else
 	exprColumn                 // [qualifier.]name
 	exprHole                   // a placeholder, or @tenant

@@ -162,6 +162,7 @@ func (j *judge) core(c *core, e *env, locks bool) *scope {
 	}
 	j.exprs(c.exprs, e)
 	j.restrict(sc, c.from, c.where, c.fromEnd, e)
+	j.keys(sc, c.from, c.where, false)
 	return sc
 }
 

@@ -17,6 +17,7 @@ func (j *judge) change(st *statement, e *env) {
 		j.expr(a.value, e)
 	}
 	j.restrict(sc, st.source, st.where, st.whereAt, e)
+	j.keys(sc, st.source, st.where, true)
 	j.exprs(st.exprs, e)
 }
 

@@ -15,7 +15,7 @@ func (p *parser) expr() *expr {
 		p.next()
 		list = append(list, p.xor())
 	}
-	return &expr{list: list, start: start, end: p.end()}
+	return &expr{kind: exprOr, list: list, start: start, end: p.end()}
 }
 
 // isOr reports OR; on MySQL || is one as well.

@@ -6,7 +6,7 @@ type Use struct {
 	Write bool
 }
 
-// ShardValue is a shard key that an INSERT writes: the placeholder Arg, or Text when Arg is -1.
+// ShardValue is a shard key that an INSERT writes, or that a condition compares: the placeholder Arg, or Text when Arg is -1.
 type ShardValue struct {
 	Table *Table
 	Arg   int
@@ -33,6 +33,8 @@ type Verdict struct {
 	Names []string
 	// ShardValues are the shard keys of inserted rows.
 	ShardValues []ShardValue
+	// KeyValues are what the conditions say that shard keys are, by = and IN. A condition under NOT is none, nor is one inside CASE or a call.
+	KeyValues []ShardValue
 }
 
 // Rewrite is a statement with the tenant spliced into it.
