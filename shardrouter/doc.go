@@ -15,5 +15,6 @@
 // since a change there moves data. A topology never changes. Growing makes a new one with a greater [Epoch], while the
 // old one goes on serving.
 //
-// The strategy is the consistent-hash [Ring]. The package imports nothing of the project and no database.
+// Above the hash stand what is placed by hand: a [Pin] for a key, a [Room] for a room of a keyspace of rooms. What is known
+// of a shard beside its id is its [ShardInfo]. The strategy below them is the consistent-hash [Ring]. The package imports nothing of the project and no database.
 package shardrouter

@@ -184,3 +184,108 @@ func (e *KeyError) Error() string { return fmt.Sprintf("shardrouter: key %d: %v"
 
 // Unwrap returns the fault.
 func (e *KeyError) Unwrap() error { return e.Err }
+
+// ErrRoomNotFound means that a room was never assigned, or that its shard is gone. The error is a [*RoomNotFoundError].
+var ErrRoomNotFound = errors.New("shardrouter: room not found")
+
+// ErrShardDown means that a shard is marked as down. The error is a [*ShardDownError].
+var ErrShardDown = errors.New("shardrouter: shard is down")
+
+// RoomNotFoundError reports a room without a shard. It is [ErrRoomNotFound].
+type RoomNotFoundError struct {
+	Keyspace string
+	Tenant   string
+	Key      Key
+}
+
+// Error names keyspace, tenant and key.
+func (e *RoomNotFoundError) Error() string {
+	return fmt.Sprintf("shardrouter: keyspace %q: tenant %q has no room %q: assign it first", clip(e.Keyspace), clip(e.Tenant), clip(string(e.Key)))
+}
+
+// Is reports whether target is [ErrRoomNotFound].
+func (e *RoomNotFoundError) Is(target error) bool { return target == ErrRoomNotFound }
+
+// ShardDownError reports a shard that is marked as down. It is [ErrShardDown].
+type ShardDownError struct {
+	Shard ShardID
+	Epoch Epoch // of the topology that says so
+}
+
+// Error names shard and epoch.
+func (e *ShardDownError) Error() string {
+	return fmt.Sprintf("shardrouter: shard %q is down as of epoch %d: its keys are served when it is back", clip(string(e.Shard)), e.Epoch)
+}
+
+// Is reports whether target is [ErrShardDown].
+func (e *ShardDownError) Is(target error) bool { return target == ErrShardDown }
+
+// InvalidShardStateError reports a text that names no [ShardState].
+type InvalidShardStateError struct {
+	Value string // cut after 64 bytes
+}
+
+// Error names the value and the states.
+func (e *InvalidShardStateError) Error() string {
+	return fmt.Sprintf("shardrouter: invalid shard state %q: want %q", clip(e.Value), stateNames[:])
+}
+
+// WeightError reports a shard's weight out of range.
+type WeightError struct {
+	Shard  ShardID
+	Weight int
+}
+
+// Error names shard, weight and range.
+func (e *WeightError) Error() string {
+	return fmt.Sprintf("shardrouter: shard %q has weight %d: want 1 to %d, 0 means 1", clip(string(e.Shard)), e.Weight, MaxWeight)
+}
+
+// ForeignShardError reports a shard that does not serve the tenant: it is dedicated to another, or the tenant has its own.
+type ForeignShardError struct {
+	Shard  ShardID
+	Tenant string
+}
+
+// Error names shard and tenant.
+func (e *ForeignShardError) Error() string {
+	return fmt.Sprintf("shardrouter: shard %q does not serve tenant %q: name one that does", clip(string(e.Shard)), clip(e.Tenant))
+}
+
+// ShardStateError reports a shard whose state forbids what was asked of it.
+type ShardStateError struct {
+	Shard ShardID
+	State ShardState
+}
+
+// Error names shard and state.
+func (e *ShardStateError) Error() string {
+	return fmt.Sprintf("shardrouter: shard %q is %s and takes nothing new: name an active shard", clip(string(e.Shard)), e.State)
+}
+
+// DuplicateKeyError reports a key with two pins, or a room with two shards.
+type DuplicateKeyError struct {
+	Keyspace string
+	Tenant   string
+	Key      Key
+}
+
+// Error names keyspace, tenant and key.
+func (e *DuplicateKeyError) Error() string {
+	return fmt.Sprintf("shardrouter: keyspace %q: key %q of tenant %q is assigned twice: assign it once", clip(e.Keyspace), clip(string(e.Key)), clip(e.Tenant))
+}
+
+// AssignmentError reports a room in a keyspace that is not of the strategy "room", or a pin in one that is.
+type AssignmentError struct {
+	Keyspace string
+	Strategy string
+	Room     bool // a room was given, not a pin
+}
+
+// Error names keyspace and strategy.
+func (e *AssignmentError) Error() string {
+	if e.Room {
+		return fmt.Sprintf("shardrouter: keyspace %q places keys by %q and has no rooms: pin the key", clip(e.Keyspace), clip(e.Strategy))
+	}
+	return fmt.Sprintf("shardrouter: keyspace %q holds rooms and no pins: assign the room", clip(e.Keyspace))
+}

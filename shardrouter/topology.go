@@ -11,20 +11,6 @@ import (
 // Epoch is the version of a topology. The first is 1, and it only grows.
 type Epoch uint64
 
-// Keyspace is a family of tables that share a shard key.
-type Keyspace struct {
-	// Name is [a-z][a-z0-9_]{0,62}.
-	Name string
-
-	// Strategy is how keys are placed. Empty means "ring", which is the one there is.
-	Strategy string
-
-	// VirtualNodes is the number of ring points per shard.
-	//
-	// Zero means 128; the least is 64.
-	VirtualNodes int
-}
-
 // TopologyConfig is what a topology is made of, and what is persisted of it.
 type TopologyConfig struct {
 	// Epoch is the version, at least 1.
@@ -41,6 +27,15 @@ type TopologyConfig struct {
 
 	// Keyspaces are the families of tables, in any order. A topology without any routes nothing.
 	Keyspaces []Keyspace
+
+	// Info is what is known of the shards; a shard that it lacks is active, of weight 1, in no zone. May be nil.
+	Info map[ShardID]ShardInfo
+
+	// Pins are the keys placed by hand, in any order. May be nil.
+	Pins []Pin
+
+	// Rooms are where the rooms are, in any order. May be nil.
+	Rooms []Room
 }
 
 // Topology says which shard owns which key: a snapshot with its epoch. It is immutable and safe for concurrent use.
@@ -52,14 +47,17 @@ type Topology struct {
 	keyspaces []Keyspace // sorted by name, defaults filled in
 	byName    map[string]int
 	defaults  shardSet
-	dedicated map[string]shardSet
+	dedicated map[string]*shardSet
 	all       []ShardID // sorted
 	ringOf    []int     // ringOf[k] is the ring, in a shardSet, of keyspaces[k]
+	info      map[ShardID]ShardInfo
+	assigned  assignments
 }
 
 // shardSet is a set of shards with one ring per number of virtual nodes in use: keyspaces that agree in it share one.
 type shardSet struct {
 	shards []ShardID // sorted
+	owning []ShardID // those that own keys: not the joining ones
 	rings  []*Ring   // nil when there is one shard: it owns everything, and thousands of tenants may have just one
 }
 
@@ -68,12 +66,15 @@ type shardSet struct {
 // It returns every problem, joined into one error: [ErrNoEpoch]; [*UnknownHashError]; for each list of shards
 // [ErrNoShards], [*InvalidShardError] and [*DuplicateShardError]; [ErrInvalidTenant]; [*SharedShardError] for a shard
 // that is both default and dedicated, or dedicated to two tenants; [*InvalidKeyspaceError], [*DuplicateKeyspaceError],
-// [*UnknownStrategyError] and [*VirtualNodesError] for the keyspaces.
+// [*UnknownStrategyError] and [*VirtualNodesError] for the keyspaces; [*UnknownShardError], [*InvalidShardStateError] and
+// [*WeightError] for what is known of the shards. If all that is well, it returns every problem of the pins and rooms:
+// [*UnknownKeyspaceError], [*AssignmentError], [ErrInvalidTenant], [ErrEmptyKey], [ErrZeroKey], [*InvalidShardError],
+// [*UnknownShardError], [*ForeignShardError], [*ShardStateError] for a joining shard, and [*DuplicateKeyError].
 func NewTopology(cfg TopologyConfig) (*Topology, error) {
 	t := &Topology{
 		epoch:     cfg.Epoch,
 		byName:    make(map[string]int, len(cfg.Keyspaces)),
-		dedicated: make(map[string]shardSet, len(cfg.Dedicated)),
+		dedicated: make(map[string]*shardSet, len(cfg.Dedicated)),
 	}
 	var errs []error
 	if cfg.Epoch == 0 {
@@ -90,11 +91,17 @@ func NewTopology(cfg TopologyConfig) (*Topology, error) {
 	if err := t.buildRings(); err != nil {
 		return nil, err
 	}
+	if err := t.addAssignments(cfg.Pins, cfg.Rooms); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 
 func (t *Topology) addKeyspaces(keyspaces []Keyspace) (errs []error) {
-	t.keyspaces = slices.Clone(keyspaces)
+	t.keyspaces = make([]Keyspace, len(keyspaces))
+	for i, k := range keyspaces {
+		t.keyspaces[i] = k.clone().withDefaults()
+	}
 	slices.SortStableFunc(t.keyspaces, func(a, b Keyspace) int { return strings.Compare(a.Name, b.Name) })
 	for i := range t.keyspaces {
 		ks := &t.keyspaces[i]
@@ -105,14 +112,8 @@ func (t *Topology) addKeyspaces(keyspaces []Keyspace) (errs []error) {
 			errs = append(errs, &DuplicateKeyspaceError{Name: ks.Name})
 		}
 		t.byName[ks.Name] = i
-		if ks.Strategy == "" {
-			ks.Strategy = StrategyRing
-		}
-		if ks.Strategy != StrategyRing {
+		if !slices.Contains(Strategies(), ks.Strategy) {
 			errs = append(errs, &UnknownStrategyError{Keyspace: ks.Name, Strategy: clip(ks.Strategy)})
-		}
-		if ks.VirtualNodes == 0 {
-			ks.VirtualNodes = DefaultVirtualNodes
 		}
 		// Checked here as well as by the ring, since a tenant with one shard has none.
 		if ks.VirtualNodes < MinVirtualNodes || ks.VirtualNodes > MaxVirtualNodes {
@@ -146,9 +147,18 @@ func (t *Topology) addShards(cfg TopologyConfig) (errs []error) {
 			}
 			claimed[id] = tenant
 		}
-		t.dedicated[tenant] = shardSet{shards: own}
+		t.dedicated[tenant] = &shardSet{shards: own}
 	}
 	t.all = slices.Sorted(maps.Keys(claimed))
+	t.info = maps.Clone(cfg.Info)
+	for _, id := range slices.Sorted(maps.Keys(cfg.Info)) {
+		if _, known := claimed[id]; !known {
+			errs = append(errs, &UnknownShardError{Shard: id})
+		}
+		if err := cfg.Info[id].validate(id); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	return errs
 }
 
@@ -165,11 +175,15 @@ func (t *Topology) buildRings() error {
 	}
 	build := func(shards []ShardID) (set shardSet, err error) {
 		set.shards = shards
-		if len(shards) == 1 {
+		set.owning = slices.DeleteFunc(slices.Clone(shards), func(id ShardID) bool { return t.info[id].State == Joining })
+		if len(set.owning) == 0 {
+			return set, fmt.Errorf("every shard is joining: %w", ErrNoShards)
+		}
+		if len(set.owning) == 1 {
 			return set, nil
 		}
 		for _, n := range virtualNodes {
-			ring, err := NewRing(shards, n)
+			ring, err := NewRing(set.owning, n)
 			if err != nil {
 				return set, err
 			}
@@ -181,10 +195,12 @@ func (t *Topology) buildRings() error {
 	if t.defaults, err = build(t.defaults.shards); err != nil {
 		return err
 	}
-	for tenant, set := range t.dedicated {
-		if t.dedicated[tenant], err = build(set.shards); err != nil {
+	for _, tenant := range slices.Sorted(maps.Keys(t.dedicated)) {
+		set, err := build(t.dedicated[tenant].shards)
+		if err != nil {
 			return fmt.Errorf("shardrouter: dedicated shards of tenant %q: %w", clip(tenant), err)
 		}
+		t.dedicated[tenant] = &set
 	}
 	return nil
 }
@@ -202,7 +218,57 @@ func (t *Topology) Shards() []ShardID { return slices.Clone(t.defaults.shards) }
 func (t *Topology) AllShards() []ShardID { return slices.Clone(t.all) }
 
 // Keyspaces returns the keyspaces with their defaults filled in, sorted by name, as a copy.
-func (t *Topology) Keyspaces() []Keyspace { return slices.Clone(t.keyspaces) }
+func (t *Topology) Keyspaces() []Keyspace {
+	all := make([]Keyspace, len(t.keyspaces))
+	for i, k := range t.keyspaces {
+		all[i] = k.clone()
+	}
+	return all
+}
+
+// Keyspace returns the keyspace of that name with its defaults filled in, as a copy; ok is false if there is none.
+func (t *Topology) Keyspace(name string) (k Keyspace, ok bool) {
+	i, ok := t.byName[name]
+	if !ok {
+		return Keyspace{}, false
+	}
+	return t.keyspaces[i].clone(), true
+}
+
+// Info returns what is known of the shard: the zero value, which is an active shard, if nothing is.
+func (t *Topology) Info(id ShardID) ShardInfo { return t.info[id] }
+
+// Check returns nil if the shard is there and not down, a [*ShardDownError], which is [ErrShardDown], if it is marked as
+// down, and an [*UnknownShardError]. Which shard owns a key does not depend on it: a shard that is down still has its rows.
+func (t *Topology) Check(id ShardID) error {
+	if !t.Has(id) {
+		return &UnknownShardError{Shard: id}
+	}
+	if t.info[id].State == Down {
+		return &ShardDownError{Shard: id, Epoch: t.epoch}
+	}
+	return nil
+}
+
+// Config returns what the topology is made of, as a copy, with the defaults filled in and every list sorted: what is
+// persisted. NewTopology of it is an equal topology.
+func (t *Topology) Config() TopologyConfig {
+	cfg := TopologyConfig{Epoch: t.epoch, Hash: HashName, Shards: t.Shards(), Keyspaces: t.Keyspaces(), Info: maps.Clone(t.info)}
+	if len(t.dedicated) > 0 {
+		cfg.Dedicated = make(map[string][]ShardID, len(t.dedicated))
+		for tenant, set := range t.dedicated {
+			cfg.Dedicated[tenant] = slices.Clone(set.shards)
+		}
+	}
+	for _, a := range t.assigned.entries {
+		if ks := t.keyspaces[a.keyspace]; ks.Strategy == StrategyRoom {
+			cfg.Rooms = append(cfg.Rooms, Room{Tenant: a.tenant, Keyspace: ks.Name, Key: a.key, Shard: a.shard})
+		} else {
+			cfg.Pins = append(cfg.Pins, Pin{Tenant: a.tenant, Keyspace: ks.Name, Key: a.key, Shard: a.shard})
+		}
+	}
+	return cfg
+}
 
 // Has reports whether the shard is one of [Topology.AllShards].
 func (t *Topology) Has(id ShardID) bool {
@@ -212,67 +278,79 @@ func (t *Topology) Has(id ShardID) bool {
 
 // Dedicated returns the tenant's own shards, sorted, as a copy; nil when it has none and the default shards serve it.
 func (t *Topology) Dedicated(tenant string) []ShardID {
-	return slices.Clone(t.dedicated[tenant].shards)
+	if set, own := t.dedicated[tenant]; own {
+		return slices.Clone(set.shards)
+	}
+	return nil
 }
 
-// Owner returns the shard that owns the key of the tenant in the keyspace: one of the tenant's own shards when it has
-// some, else one of the default shards. It performs no I/O and does not allocate.
+// Owner returns the shard that owns the key of the tenant in the keyspace: the one that a pin or room names, else one of
+// the tenant's own shards when it has some, else one of the default shards. It performs no I/O and does not allocate.
 //
-// It returns [*UnknownKeyspaceError], [ErrInvalidTenant], [ErrEmptyKey] or [ErrZeroKey]. It never falls back to a
-// default keyspace or shard.
+// Ownership does not ask whether the shard answers: see [Topology.Check].
+//
+// It returns [*UnknownKeyspaceError], [ErrInvalidTenant], [ErrEmptyKey], [ErrZeroKey], and a [*RoomNotFoundError], which
+// is [ErrRoomNotFound], for a room without a shard. It never falls back to a default keyspace or shard.
 func (t *Topology) Owner(keyspace, tenant string, key Key) (ShardID, error) {
-	shards, ring, err := t.route(keyspace, tenant)
+	k, set, err := t.route(keyspace, tenant)
 	if err != nil {
 		return "", err
 	}
-	if err := key.Validate(); err != nil {
-		return "", err
-	}
-	if ring == nil {
-		return shards[0], nil
-	}
-	return ring.Owner(tenant, key), nil
+	return t.owner(k, set, tenant, key)
 }
 
 // Owners returns the shards that own the keys: len(result) == len(keys), in the same order, and nil for no keys.
 //
 // Beside the errors of [Topology.Owner] a bad key is a [*KeyError] with its position. On an error nothing is returned.
 func (t *Topology) Owners(keyspace, tenant string, keys []Key) ([]ShardID, error) {
-	shards, ring, err := t.route(keyspace, tenant)
+	k, set, err := t.route(keyspace, tenant)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
 	owners := make([]ShardID, len(keys))
 	for i, key := range keys {
-		if err := key.Validate(); err != nil {
+		if owners[i], err = t.owner(k, set, tenant, key); err != nil {
 			return nil, &KeyError{Index: i, Err: err}
-		}
-		if ring == nil {
-			owners[i] = shards[0]
-		} else {
-			owners[i] = ring.Owner(tenant, key)
 		}
 	}
 	return owners, nil
 }
 
-// route returns the shards that serve the tenant, and the ring over them in this keyspace; no ring for a single shard.
-func (t *Topology) route(keyspace, tenant string) ([]ShardID, *Ring, error) {
+func (t *Topology) owner(k int, set *shardSet, tenant string, key Key) (ShardID, error) {
+	if err := key.Validate(); err != nil {
+		return "", err
+	}
+	h := Hash(tenant, key)
+	if shard, ok := t.assigned.find(h, k, tenant, key); ok {
+		return shard, nil
+	}
+	ks := &t.keyspaces[k]
+	switch {
+	case ks.Strategy == StrategyRoom:
+		return "", &RoomNotFoundError{Keyspace: ks.Name, Tenant: clip(tenant), Key: Key(clip(string(key)))}
+	case set.rings == nil:
+		return set.owning[0], nil
+	}
+	return set.rings[t.ringOf[k]].OwnerOfHash(h), nil
+}
+
+// route returns the index of the keyspace and the shards that serve the tenant.
+func (t *Topology) route(keyspace, tenant string) (int, *shardSet, error) {
 	k, ok := t.byName[keyspace]
 	if !ok {
-		return nil, nil, &UnknownKeyspaceError{Name: clip(keyspace)}
+		return 0, nil, &UnknownKeyspaceError{Name: clip(keyspace)}
 	}
 	if !validTenant(tenant) {
-		return nil, nil, ErrInvalidTenant
+		return 0, nil, ErrInvalidTenant
 	}
-	set, own := t.dedicated[tenant]
-	if !own {
-		set = t.defaults
+	return k, t.set(tenant), nil
+}
+
+func (t *Topology) set(tenant string) *shardSet {
+	if set, own := t.dedicated[tenant]; own {
+		return set
 	}
-	if set.rings == nil {
-		return set.shards, nil, nil
-	}
-	return set.shards, set.rings[t.ringOf[k]], nil
+	return &t.defaults
 }
 
 // validTenant keeps the hash unambiguous: a NUL byte is what separates tenant and key in it.

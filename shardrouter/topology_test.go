@@ -60,11 +60,11 @@ func TestTopology_Accessors(t *testing.T) {
 	want := []shardrouter.Keyspace{
 		{Name: "guild", Strategy: "ring", VirtualNodes: 128}, {Name: "log", Strategy: "ring", VirtualNodes: 256}, {Name: "player", Strategy: "ring", VirtualNodes: 128},
 	}
-	if got := topo.Keyspaces(); !slices.Equal(got, want) {
+	if got := topo.Keyspaces(); !slices.EqualFunc(got, want, shardrouter.Keyspace.Equal) {
 		t.Errorf("Keyspaces = %v, want %v", got, want)
 	}
 	topo.Keyspaces()[0].Name = "changed"
-	if got := topo.Keyspaces(); !slices.Equal(got, want) {
+	if got := topo.Keyspaces(); !slices.EqualFunc(got, want, shardrouter.Keyspace.Equal) {
 		t.Errorf("Keyspaces = %v after a copy changed", got)
 	}
 	for id, want := range map[shardrouter.ShardID]bool{"s1": true, "whale-s2": true, "minnow-s1": true, "s4": false, "": false, "S1": false} {

@@ -212,7 +212,7 @@ func matchTopology(ctx context.Context, tx *sql.Tx, want *shardrouter.Topology) 
 				return false, err
 			}
 			changed = true
-		case old != k:
+		case !old.Equal(k):
 			return false, &TopologyMismatchError{What: "keyspace " + k.Name, Have: describe(old), Want: describe(k)}
 		}
 	}
