@@ -13,8 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// envelopeVersion is the version of the encoded form. A reader refuses any other.
-const envelopeVersion = 1
+// The versions of the encoded form. A reader refuses any other. An envelope with a shard key has a version of its own, so that a reader which does not know
+// such keys says so; one without a key stays byte for byte as it was.
+const (
+	envelopeVersion      = 1
+	envelopeKeyedVersion = 2
+)
 
 // Envelope is a job for the background together with the tenant it is for. It cannot be built without a tenant, and a
 // worker gets its context from it, so that no job runs for nobody or as the tenant of the job before it.
@@ -22,10 +26,12 @@ const envelopeVersion = 1
 // An Envelope is immutable and safe for concurrent use, except for UnmarshalJSON. The zero value has no tenant, and
 // every method that would use it returns [ErrNoTenant].
 type Envelope struct {
-	tenant  ID
-	kind    string
-	payload []byte
-	meta    map[string]string
+	tenant   ID
+	keyspace string // "" without a key
+	key      string
+	kind     string
+	payload  []byte
+	meta     map[string]string
 }
 
 // NewEnvelope returns an envelope for the tenant of ctx. kind names the job's type and is not empty; payload is the job
@@ -47,6 +53,25 @@ func NewEnvelope(ctx context.Context, kind string, payload []byte, meta map[stri
 
 // Tenant returns the tenant of the job, "" for the zero Envelope.
 func (e Envelope) Tenant() ID { return e.tenant }
+
+// WithKey returns a copy of e that names the shard key which the job is about, for a gateway that directs it by [Peek]. key is the key's canonical text,
+// as dal.KeyRef has it: an integer is its decimal text.
+//
+// It is a copy of the head: what e holds is shared and never changes. A keyspace not shaped as [a-z][a-z0-9_]{0,62}, and a key that is empty, "0", longer
+// than [MaxKeyLen] bytes or not UTF-8, are an [*EnvelopeError]; the zero Envelope is [ErrNoTenant].
+func (e Envelope) WithKey(keyspace, key string) (Envelope, error) {
+	if e.tenant == "" {
+		return Envelope{}, ErrNoTenant
+	}
+	if err := checkKey(keyspace, key); err != nil {
+		return Envelope{}, err
+	}
+	e.keyspace, e.key = keyspace, key
+	return e, nil
+}
+
+// Head returns what [Peek] reads from the encoded form.
+func (e Envelope) Head() Head { return Head{Tenant: e.tenant, Keyspace: e.keyspace, Key: e.key} }
 
 // Kind returns the type of the job.
 func (e Envelope) Kind() string { return e.kind }
@@ -106,18 +131,25 @@ func (e *Envelope) check() error {
 }
 
 // MarshalJSON returns the encoded form: {"tenant":..,"v":1,"kind":..,"payload":base64,"meta":{..}}, the tenant always
-// first, so that [PeekTenant] finds it in the head. The zero Envelope is [ErrNoTenant].
+// first, so that [PeekTenant] finds it in the head. With a key it is {"tenant":..,"keyspace":..,"key":..,"v":2,..}, for [Peek]. The zero Envelope is
+// [ErrNoTenant].
 func (e Envelope) MarshalJSON() ([]byte, error) {
 	if e.tenant == "" {
 		return nil, ErrNoTenant
 	}
+	version := envelopeVersion
+	if e.keyspace != "" {
+		version = envelopeKeyedVersion
+	}
 	return json.Marshal(struct {
-		Tenant  ID                `json:"tenant"`
-		Version int               `json:"v"`
-		Kind    string            `json:"kind"`
-		Payload []byte            `json:"payload,omitempty"`
-		Meta    map[string]string `json:"meta,omitempty"`
-	}{e.tenant, envelopeVersion, e.kind, e.payload, e.meta})
+		Tenant   ID                `json:"tenant"`
+		Keyspace string            `json:"keyspace,omitempty"`
+		Key      string            `json:"key,omitempty"`
+		Version  int               `json:"v"`
+		Kind     string            `json:"kind"`
+		Payload  []byte            `json:"payload,omitempty"`
+		Meta     map[string]string `json:"meta,omitempty"`
+	}{e.tenant, e.keyspace, e.key, version, e.kind, e.payload, e.meta})
 }
 
 // UnmarshalJSON reads the encoded form, strictly, as [DecodeEnvelope] does. On an error e becomes the zero Envelope: a
@@ -170,6 +202,10 @@ func (e *Envelope) decode(b []byte) error {
 			var id string
 			id, err = text(dec)
 			e.tenant = ID(id)
+		case "keyspace":
+			e.keyspace, err = text(dec)
+		case "key":
+			e.key, err = text(dec)
 		case "v":
 			err = dec.Decode(&version)
 		case "kind":
@@ -194,8 +230,15 @@ func (e *Envelope) decode(b []byte) error {
 	if e.tenant == "" {
 		return ErrNoTenant
 	}
-	if version != envelopeVersion {
-		return &EnvelopeError{Field: "v", Reason: fmt.Sprintf("it is %d, and only version %d is known", version, envelopeVersion)}
+	switch keyed := seen["keyspace"] || seen["key"]; {
+	case version != envelopeVersion && version != envelopeKeyedVersion:
+		return &EnvelopeError{Field: "v", Reason: fmt.Sprintf("it is %d, and only versions %d and %d are known", version, envelopeVersion, envelopeKeyedVersion)}
+	case keyed != (version == envelopeKeyedVersion):
+		return &EnvelopeError{Field: "v", Reason: fmt.Sprintf("it is %d: version %d has keyspace and key, and no other has", version, envelopeKeyedVersion)}
+	case keyed:
+		if err := checkKey(e.keyspace, e.key); err != nil {
+			return err
+		}
 	}
 	return e.check()
 }
@@ -255,28 +298,4 @@ func delim(dec *json.Decoder, want json.Delim) error {
 		return &EnvelopeError{Reason: fmt.Sprintf("it is not a JSON object (%q wanted)", want.String())}
 	}
 	return nil
-}
-
-// PeekTenant returns the tenant of an encoded envelope from its first bytes, without reading the rest: for a gateway
-// that directs jobs by tenant. It checks nothing but the head, so the worker still decodes; where [DecodeEnvelope]
-// accepts the envelope, both name the same tenant.
-//
-// An envelope that does not begin with its whole tenant is [ErrNoTenant]; an ill-formed tenant is an [*InvalidIDError].
-func PeekTenant(b []byte) (ID, error) {
-	for _, part := range []string{"{", `"tenant"`, ":", `"`} {
-		rest, ok := bytes.CutPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte(part))
-		if !ok {
-			return "", ErrNoTenant
-		}
-		b = rest
-	}
-	head := b[:min(len(b), MaxIDLen+1)]
-	switch end := bytes.IndexByte(head, '"'); {
-	case end > 0:
-		return ParseID(string(head[:end]))
-	case end < 0 && len(head) > MaxIDLen:
-		return ParseID(string(head)) // too long
-	}
-	// Empty, or cut off within the tenant: the first half of an id is another id.
-	return "", ErrNoTenant
 }

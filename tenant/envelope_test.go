@@ -22,7 +22,7 @@ func newEnvelope(t *testing.T, id tenant.ID) tenant.Envelope {
 }
 
 func sameEnvelope(a, b tenant.Envelope) bool {
-	return a.Tenant() == b.Tenant() && a.Kind() == b.Kind() && bytes.Equal(a.Payload(), b.Payload()) && maps.Equal(a.Meta(), b.Meta())
+	return a.Head() == b.Head() && a.Kind() == b.Kind() && bytes.Equal(a.Payload(), b.Payload()) && maps.Equal(a.Meta(), b.Meta())
 }
 
 func TestEnvelope_RoundTrip(t *testing.T) {
@@ -269,12 +269,20 @@ func TestPeekTenant(t *testing.T) {
 
 func FuzzDecodeEnvelope(f *testing.F) {
 	f.Add([]byte(goodEnvelope))
+	f.Add([]byte(keyedEnvelope))
+	for _, in := range refusedHeads {
+		f.Add([]byte(in))
+	}
 	for _, c := range refusedEnvelopes {
 		f.Add([]byte(c.in))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := tenant.DecodeEnvelope(b)
 		peeked, peekErr := tenant.PeekTenant(b)
+		head, headErr := tenant.Peek(b)
+		if headErr == nil && (peekErr != nil || head.Tenant != peeked) || headErr != nil && head != (tenant.Head{}) {
+			t.Fatalf("Peek(%q) = %+v, %v, and PeekTenant %q, %v", b, head, headErr, peeked, peekErr)
+		}
 		if err != nil {
 			if e.Tenant() != "" || e.Kind() != "" || e.Payload() != nil || e.Meta() != nil {
 				t.Fatalf("beside %v the envelope holds %+v", err, e)
@@ -286,6 +294,9 @@ func FuzzDecodeEnvelope(f *testing.F) {
 		}
 		if peekErr == nil && peeked != e.Tenant() {
 			t.Fatalf("a gateway sees %q and the worker %q in %q", peeked, e.Tenant(), b)
+		}
+		if headErr == nil && head != e.Head() {
+			t.Fatalf("a gateway sees %+v and the worker %+v in %q", head, e.Head(), b)
 		}
 		// A lenient reader of the same bytes never sees another tenant.
 		var lenient struct{ Tenant string }
@@ -302,6 +313,9 @@ func FuzzDecodeEnvelope(f *testing.F) {
 		}
 		if id, err := tenant.PeekTenant(out); err != nil || id != e.Tenant() {
 			t.Fatalf("PeekTenant(%q) = %q, %v", out, id, err)
+		}
+		if h, err := tenant.Peek(out); err != nil || h != e.Head() {
+			t.Fatalf("Peek(%q) = %+v, %v", out, h, err)
 		}
 	})
 }

@@ -94,7 +94,7 @@ func (e *CarrierConflictError) Is(target error) bool { return target == ErrCarri
 // EnvelopeError reports a field that keeps an [Envelope] from being built or read. It is [ErrInvalidEnvelope]. It holds
 // no payload.
 type EnvelopeError struct {
-	Field  string // as encoded: "tenant", "v", "kind", "payload", "meta"; "" for the envelope as a whole
+	Field  string // as encoded: "tenant", "keyspace", "key", "v", "kind", "payload", "meta"; "" for the envelope as a whole
 	Reason string
 	Err    error // the cause, may be nil
 }
