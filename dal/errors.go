@@ -3,6 +3,9 @@ package dal
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -384,3 +387,29 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
 // Unwrap returns the server's error.
 func (e *ConflictError) Unwrap() error { return e.Err }
+
+// EachError reports a write that was committed on some shards and failed on others; see [CreateEach]. It unwraps to the errors of the shards.
+type EachError struct {
+	Op     string
+	Done   []shardrouter.ShardID         // committed, sorted; may be empty
+	Failed map[shardrouter.ShardID]error // never empty
+}
+
+// Error names every shard that failed, in order, with its error.
+func (e *EachError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "dal: %s: %d shards committed, %d failed", e.Op, len(e.Done), len(e.Failed))
+	for _, id := range slices.Sorted(maps.Keys(e.Failed)) {
+		fmt.Fprintf(&b, "; shard %q: %v", id, e.Failed[id])
+	}
+	return b.String()
+}
+
+// Unwrap returns the errors, sorted by shard.
+func (e *EachError) Unwrap() []error {
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(e.Failed)) {
+		errs = append(errs, e.Failed[id])
+	}
+	return errs
+}

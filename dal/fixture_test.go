@@ -144,7 +144,13 @@ type gameOption func(*dal.Config, *[]tenant.Tenant)
 
 func newGame(tb testing.TB, opts ...gameOption) *game {
 	tb.Helper()
-	g := &game{rec: &recorder{}, raw: map[shardrouter.ShardID]*sql.DB{}, shards: []shardrouter.ShardID{"s1", "s2"}}
+	return newGameOn(tb, []shardrouter.ShardID{"s1", "s2"}, opts...)
+}
+
+// newGameOn is newGame on shards of the caller's.
+func newGameOn(tb testing.TB, shards []shardrouter.ShardID, opts ...gameOption) *game {
+	tb.Helper()
+	g := &game{rec: &recorder{}, raw: map[shardrouter.ShardID]*sql.DB{}, shards: shards}
 	dir := tb.TempDir()
 	top := together(tb, g.shards)
 	tenants := []tenant.Tenant{{ID: "a", Model: tenant.SharedTable}, {ID: "b", Model: tenant.SharedTable}, {ID: "sleepy", Model: tenant.SharedTable, Status: tenant.Suspended}}
