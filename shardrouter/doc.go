@@ -16,5 +16,6 @@
 // old one goes on serving.
 //
 // Above the hash stand what is placed by hand: a [Pin] for a key, a [Room] for a room of a keyspace of rooms. What is known
-// of a shard beside its id is its [ShardInfo]. The strategy below them is the consistent-hash [Ring]. The package imports nothing of the project and no database.
+// of a shard beside its id is its [ShardInfo]. Below them stands one of the [Strategies], by default the
+// consistent-hash [Ring]. The package imports nothing of the project and no database.
 package shardrouter

@@ -134,7 +134,7 @@ type UnknownStrategyError struct {
 
 // Error names the keyspace and the strategy.
 func (e *UnknownStrategyError) Error() string {
-	return fmt.Sprintf("shardrouter: keyspace %q: unknown strategy %q: want %q", clip(e.Keyspace), clip(e.Strategy), StrategyRing)
+	return fmt.Sprintf("shardrouter: keyspace %q: unknown strategy %q: want one of %q", clip(e.Keyspace), clip(e.Strategy), Strategies())
 }
 
 // UnknownHashError reports a topology written for a hash that this version does not have. Routing by another hash would
@@ -288,4 +288,50 @@ func (e *AssignmentError) Error() string {
 		return fmt.Sprintf("shardrouter: keyspace %q places keys by %q and has no rooms: pin the key", clip(e.Keyspace), clip(e.Strategy))
 	}
 	return fmt.Sprintf("shardrouter: keyspace %q holds rooms and no pins: assign the room", clip(e.Keyspace))
+}
+
+// SlotsError reports slots that are given twice, or not at all.
+type SlotsError struct {
+	First  uint16
+	Last   uint16
+	Reason string
+}
+
+// Error names the slots and the fault.
+func (e *SlotsError) Error() string {
+	return fmt.Sprintf("shardrouter: slots %d to %d of 0 to %d: %s", e.First, e.Last, SlotCount-1, e.Reason)
+}
+
+// RangeKeyError reports a key that is not of the kind of its range keyspace, or a kind that does not exist.
+type RangeKeyError struct {
+	Kind RangeKind
+	Key  Key // cut after 64 bytes
+}
+
+// Error names the kind and the key.
+func (e *RangeKeyError) Error() string {
+	return fmt.Sprintf("shardrouter: key %q has no place in ranges of kind %q: want %q, %q or %q and a key of it", clip(string(e.Key)), clip(string(e.Kind)), IntRange, TimeRange, TextRange)
+}
+
+// SplitError reports a split that cannot be.
+type SplitError struct {
+	At     Key
+	Reason string
+}
+
+// Error names the key and the fault.
+func (e *SplitError) Error() string {
+	return fmt.Sprintf("shardrouter: split at %q: %s", clip(string(e.At)), e.Reason)
+}
+
+// KeyspaceFieldError reports a keyspace with slots that is not of the strategy "slots", or with splits or a kind that is
+// not of the strategy "range".
+type KeyspaceFieldError struct {
+	Keyspace string
+	Strategy string
+}
+
+// Error names keyspace and strategy.
+func (e *KeyspaceFieldError) Error() string {
+	return fmt.Sprintf("shardrouter: keyspace %q of the strategy %q has slots, splits or a kind of key that the strategy does not have", clip(e.Keyspace), clip(e.Strategy))
 }

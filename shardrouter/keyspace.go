@@ -1,6 +1,9 @@
 package shardrouter
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Keyspace is a family of tables that share a shard key.
 type Keyspace struct {
@@ -43,6 +46,9 @@ func (k Keyspace) withDefaults() Keyspace {
 	}
 	if k.VirtualNodes == 0 {
 		k.VirtualNodes = DefaultVirtualNodes
+	}
+	if k.Strategy == StrategyRange && k.Kind == "" {
+		k.Kind = IntRange
 	}
 	return k
 }
@@ -91,3 +97,16 @@ const (
 	// TextRange orders keys by their bytes.
 	TextRange RangeKind = "text"
 )
+
+// Warnings returns what is legal in the keyspace and yet seldom meant, each a sentence; nil if nothing is.
+//
+// Ranges over integers are warned against: ids that grow put every new player into the last range, so that one shard
+// takes all new rows and most of the load, however many shards there are. Ranges are for logs and times, which are split
+// as they grow; players belong on a ring or in slots.
+func (k Keyspace) Warnings() []string {
+	if k = k.withDefaults(); k.Strategy == StrategyRange && k.Kind == IntRange {
+		return []string{fmt.Sprintf("keyspace %q: ranges over growing integer ids put all new rows into the last range, which one shard serves: "+
+			"use a ring or slots for players, and ranges for logs and times", clip(k.Name))}
+	}
+	return nil
+}

@@ -1,9 +1,8 @@
 package shardrouter
 
 import (
-	"cmp"
 	"errors"
-	"math/bits"
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -42,11 +41,9 @@ var _ Strategy = (*Ring)(nil)
 type Ring struct {
 	shards       []ShardID // sorted, distinct
 	virtualNodes int
-	hashes       []uint64 // of the points, ascending; one beside another may be equal
-	owners       []uint32 // owners[i] is the index in shards of the owner of hashes[i]
-	index        []uint32 // index[b] is the first point whose top bits are at least b; one more entry than buckets
-	shift        uint     // hash >> shift is the bucket
+	weights      map[ShardID]int // never changed; may be nil
 	point        pointFunc
+	hashTable
 }
 
 // pointFunc places the i-th point of a shard. Tests replace it to force collisions.
@@ -64,59 +61,60 @@ func ringPoint(shard ShardID, i int) uint64 {
 // It returns, all joined into one error: [ErrNoShards], [*InvalidShardError], [*DuplicateShardError], and a
 // [*VirtualNodesError] for fewer than [MinVirtualNodes] points or more than [MaxVirtualNodes].
 func NewRing(shards []ShardID, virtualNodes int) (*Ring, error) {
-	return newRing(shards, virtualNodes, ringPoint)
+	return newRing(shards, virtualNodes, nil, ringPoint)
 }
 
-func newRing(shards []ShardID, virtualNodes int, point pointFunc) (*Ring, error) {
+// NewWeightedRing is [NewRing] with weights: a shard of weight w has w times virtualNodes points. A shard that weights
+// lacks, or has with 0, has weight 1.
+//
+// Beside the errors of NewRing it returns a [*WeightError] for a weight out of range. The map is not kept.
+func NewWeightedRing(shards []ShardID, virtualNodes int, weights map[ShardID]int) (*Ring, error) {
+	return newRing(shards, virtualNodes, maps.Clone(weights), ringPoint)
+}
+
+func newRing(shards []ShardID, virtualNodes int, weights map[ShardID]int, point pointFunc) (*Ring, error) {
 	if virtualNodes == 0 {
 		virtualNodes = DefaultVirtualNodes
 	}
 	sorted, errs := sortShards(shards)
-	if virtualNodes < MinVirtualNodes || virtualNodes > MaxVirtualNodes || virtualNodes*len(sorted) > maxPoints {
+	errs = append(errs, checkWeights(sorted, weights)...)
+	total := 0
+	for _, id := range sorted {
+		total += weightOf(weights, id)
+	}
+	if virtualNodes < MinVirtualNodes || virtualNodes > MaxVirtualNodes || virtualNodes*total > maxPoints {
 		errs = append(errs, &VirtualNodesError{VirtualNodes: virtualNodes, Shards: len(sorted)})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	r := &Ring{shards: sorted, virtualNodes: virtualNodes, point: point}
+	r := &Ring{shards: sorted, virtualNodes: virtualNodes, weights: weights, point: point}
 	r.place()
 	return r, nil
 }
 
-// place fills the arrays.
+// place fills the table.
 func (r *Ring) place() {
-	type pt struct {
-		hash  uint64
-		owner uint32
-	}
-	points := make([]pt, 0, len(r.shards)*r.virtualNodes)
+	points := make([]point, 0, len(r.shards)*r.virtualNodes)
 	for s, id := range r.shards {
-		for i := range r.virtualNodes {
-			points = append(points, pt{r.point(id, i), uint32(s)})
+		for i := range r.virtualNodes * weightOf(r.weights, id) {
+			points = append(points, point{r.point(id, i), uint32(s)})
 		}
 	}
-	// Shards are sorted, so their indices order ties by id.
-	slices.SortFunc(points, func(a, b pt) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.owner, b.owner))
-	})
-	r.hashes = make([]uint64, len(points))
-	r.owners = make([]uint32, len(points))
-	for i, p := range points {
-		r.hashes[i], r.owners[i] = p.hash, p.owner
-	}
+	r.hashTable = newHashTable(points)
+}
 
-	// One to two buckets per point: a lookup passes less than one point on average before it finds its own.
-	bucketBits := uint(bits.Len(uint(len(points))))
-	r.shift = 64 - bucketBits
-	r.index = make([]uint32, 1<<bucketBits+1)
-	next := 0
-	for b := range 1 << bucketBits {
-		for next < len(points) && r.hashes[next]>>r.shift < uint64(b) {
-			next++
+// weightOf returns the weight of the shard, 1 if none is given.
+func weightOf(weights map[ShardID]int, id ShardID) int { return max(weights[id], 1) }
+
+// checkWeights returns a [*WeightError] for each weight out of range, by id.
+func checkWeights(shards []ShardID, weights map[ShardID]int) (errs []error) {
+	for _, id := range shards {
+		if w := weights[id]; w < 0 || w > MaxWeight {
+			errs = append(errs, &WeightError{Shard: id, Weight: w})
 		}
-		r.index[b] = uint32(next)
 	}
-	r.index[1<<bucketBits] = uint32(len(points))
+	return errs
 }
 
 // Name returns "ring".
@@ -125,7 +123,7 @@ func (r *Ring) Name() string { return StrategyRing }
 // Shards returns the shards, sorted, as a copy.
 func (r *Ring) Shards() []ShardID { return slices.Clone(r.shards) }
 
-// VirtualNodes returns the number of points per shard.
+// VirtualNodes returns the number of points of a shard of weight 1.
 func (r *Ring) VirtualNodes() int { return r.virtualNodes }
 
 // Owner returns the shard that owns the key of the tenant.
@@ -142,28 +140,17 @@ func (r *Ring) OwnerBare(key string) ShardID {
 // OwnerOfHash returns the shard that owns the hash: the one of the first point at or after it, or of the first point of
 // all when the hash lies past the last.
 func (r *Ring) OwnerOfHash(h uint64) ShardID {
-	b := h >> r.shift
-	i, end := r.index[b], r.index[b+1]
-	for i < end && r.hashes[i] < h {
-		i++
-		// A bucket this full comes only of points that were placed badly; keep the bound of a binary search.
-		if end-i > 16 {
-			n, _ := slices.BinarySearch(r.hashes[i:end], h)
-			i += uint32(n)
-			break
-		}
-	}
-	if int(i) == len(r.hashes) {
-		i = 0
-	}
-	return r.shards[r.owners[i]]
+	return r.shards[r.ownerIndex(h)]
 }
+
+// Ranges returns which shard owns which hashes, in ascending order; they cover all hashes once.
+func (r *Ring) Ranges() []HashRange { return r.ranges(r.shards) }
 
 // AddShard returns a new ring with one more shard; r goes on serving. Keys move only to the new shard.
 //
 // An id that the ring has already is a [*DuplicateShardError]; an ill-formed one an [*InvalidShardError].
 func (r *Ring) AddShard(id ShardID) (*Ring, error) {
-	return newRing(append(slices.Clone(r.shards), id), r.virtualNodes, r.point)
+	return newRing(append(slices.Clone(r.shards), id), r.virtualNodes, r.weights, r.point)
 }
 
 // RemoveShard returns a new ring without the shard; r goes on serving. Keys move only from the removed shard.
@@ -174,5 +161,5 @@ func (r *Ring) RemoveShard(id ShardID) (*Ring, error) {
 	if !found {
 		return nil, &UnknownShardError{Shard: id}
 	}
-	return newRing(slices.Delete(slices.Clone(r.shards), i, i+1), r.virtualNodes, r.point)
+	return newRing(slices.Delete(slices.Clone(r.shards), i, i+1), r.virtualNodes, r.weights, r.point)
 }

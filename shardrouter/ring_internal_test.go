@@ -16,7 +16,7 @@ func clash(shard ShardID, i int) uint64 {
 
 func mustRing(t *testing.T, point pointFunc, shards ...ShardID) *Ring {
 	t.Helper()
-	r, err := newRing(shards, MinVirtualNodes, point)
+	r, err := newRing(shards, MinVirtualNodes, nil, point)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestRing_S04_Labels(t *testing.T) {
 			labels[h] = label
 		}
 	}
-	r, err := newRing(shards, 0, ringPoint)
+	r, err := newRing(shards, 0, nil, ringPoint)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestRing_S01_RawHashFails(t *testing.T) {
 			shards = append(shards, ShardID(fmt.Sprintf("s%d", i+1)))
 		}
 		raw := func(s string) uint64 { return fnv1a(fnvOffset, s) }
-		r, err := newRing(shards, 0, func(s ShardID, i int) uint64 { return raw(fmt.Sprintf("%s#%d", s, i)) })
+		r, err := newRing(shards, 0, nil, func(s ShardID, i int) uint64 { return raw(fmt.Sprintf("%s#%d", s, i)) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,12 +2,19 @@ package shardrouter
 
 // The names of the strategies, as they are persisted.
 const (
-	StrategyRing = "ring" // [Ring]
-	StrategyRoom = "room" // by assignment only, see [Room]
+	StrategyRing       = "ring"       // [Ring]
+	StrategyModulo     = "modulo"     // [Modulo]
+	StrategyKetama     = "ketama"     // [Ketama]
+	StrategyRendezvous = "rendezvous" // [Rendezvous]
+	StrategySlots      = "slots"      // [Slots]
+	StrategyRange      = "range"      // [Range]
+	StrategyRoom       = "room"       // by assignment only, see [Room]
 )
 
 // Strategies returns the names of the strategies that this version has, sorted.
-func Strategies() []string { return []string{StrategyRing, StrategyRoom} }
+func Strategies() []string {
+	return []string{StrategyKetama, StrategyModulo, StrategyRange, StrategyRendezvous, StrategyRing, StrategyRoom, StrategySlots}
+}
 
 // Strategy says which shard owns a key, as a pure function of its shards and parameters. Implementations are immutable
 // and safe for concurrent use, and answer the same whatever order the shards were listed in.

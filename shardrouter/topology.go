@@ -49,16 +49,17 @@ type Topology struct {
 	defaults  shardSet
 	dedicated map[string]*shardSet
 	all       []ShardID // sorted
-	ringOf    []int     // ringOf[k] is the ring, in a shardSet, of keyspaces[k]
+	wayOf     []int     // wayOf[k] is the placing, in a shardSet, of keyspaces[k]
 	info      map[ShardID]ShardInfo
+	weighted  map[ShardID]int // the weights over 1; set while the topology is made
 	assigned  assignments
 }
 
-// shardSet is a set of shards with one ring per number of virtual nodes in use: keyspaces that agree in it share one.
+// shardSet is a set of shards with one placing per way to place that is in use: keyspaces that agree in it share one.
 type shardSet struct {
-	shards []ShardID // sorted
-	owning []ShardID // those that own keys: not the joining ones
-	rings  []*Ring   // nil when there is one shard: it owns everything, and thousands of tenants may have just one
+	shards   []ShardID // sorted
+	owning   []ShardID // those that own keys: not the joining ones
+	placings []placing
 }
 
 // NewTopology returns the topology of cfg, and keeps nothing of it.
@@ -66,8 +67,9 @@ type shardSet struct {
 // It returns every problem, joined into one error: [ErrNoEpoch]; [*UnknownHashError]; for each list of shards
 // [ErrNoShards], [*InvalidShardError] and [*DuplicateShardError]; [ErrInvalidTenant]; [*SharedShardError] for a shard
 // that is both default and dedicated, or dedicated to two tenants; [*InvalidKeyspaceError], [*DuplicateKeyspaceError],
-// [*UnknownStrategyError] and [*VirtualNodesError] for the keyspaces; [*UnknownShardError], [*InvalidShardStateError] and
-// [*WeightError] for what is known of the shards. If all that is well, it returns every problem of the pins and rooms:
+// [*UnknownStrategyError], [*KeyspaceFieldError] and [*VirtualNodesError] for the keyspaces; [*UnknownShardError], [*InvalidShardStateError] and
+// [*WeightError] for what is known of the shards. If all that is well, it returns the first problem of the slots and
+// splits, with the errors of [SlotsOf] and [NewRange], [ErrNoShards] if all shards of a list are joining, and then every problem of the pins and rooms:
 // [*UnknownKeyspaceError], [*AssignmentError], [ErrInvalidTenant], [ErrEmptyKey], [ErrZeroKey], [*InvalidShardError],
 // [*UnknownShardError], [*ForeignShardError], [*ShardStateError] for a joining shard, and [*DuplicateKeyError].
 func NewTopology(cfg TopologyConfig) (*Topology, error) {
@@ -88,7 +90,7 @@ func NewTopology(cfg TopologyConfig) (*Topology, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if err := t.buildRings(); err != nil {
+	if err := t.place(); err != nil {
 		return nil, err
 	}
 	if err := t.addAssignments(cfg.Pins, cfg.Rooms); err != nil {
@@ -114,6 +116,9 @@ func (t *Topology) addKeyspaces(keyspaces []Keyspace) (errs []error) {
 		t.byName[ks.Name] = i
 		if !slices.Contains(Strategies(), ks.Strategy) {
 			errs = append(errs, &UnknownStrategyError{Keyspace: ks.Name, Strategy: clip(ks.Strategy)})
+		}
+		if ks.Strategy != StrategySlots && len(ks.Slots) > 0 || ks.Strategy != StrategyRange && (len(ks.Splits) > 0 || ks.Kind != "") {
+			errs = append(errs, &KeyspaceFieldError{Keyspace: ks.Name, Strategy: ks.Strategy})
 		}
 		// Checked here as well as by the ring, since a tenant with one shard has none.
 		if ks.VirtualNodes < MinVirtualNodes || ks.VirtualNodes > MaxVirtualNodes {
@@ -162,47 +167,77 @@ func (t *Topology) addShards(cfg TopologyConfig) (errs []error) {
 	return errs
 }
 
-// buildRings makes one ring for each distinct pair of shard set and number of virtual nodes.
-func (t *Topology) buildRings() error {
-	var virtualNodes []int
+// place makes one placing for each pair of a shard set and a distinct way to place.
+func (t *Topology) place() error {
+	var ways []Keyspace
 	for _, ks := range t.keyspaces {
-		i := slices.Index(virtualNodes, ks.VirtualNodes)
+		i := slices.IndexFunc(ways, ks.sameOver)
 		if i < 0 {
-			i = len(virtualNodes)
-			virtualNodes = append(virtualNodes, ks.VirtualNodes)
+			i = len(ways)
+			ways = append(ways, ks)
 		}
-		t.ringOf = append(t.ringOf, i)
+		t.wayOf = append(t.wayOf, i)
 	}
-	build := func(shards []ShardID) (set shardSet, err error) {
-		set.shards = shards
-		set.owning = slices.DeleteFunc(slices.Clone(shards), func(id ShardID) bool { return t.info[id].State == Joining })
+	build := func(tenant string, set *shardSet) error {
+		set.owning = slices.DeleteFunc(slices.Clone(set.shards), func(id ShardID) bool { return t.info[id].State == Joining })
 		if len(set.owning) == 0 {
-			return set, fmt.Errorf("every shard is joining: %w", ErrNoShards)
+			return fmt.Errorf("every shard is joining: %w", ErrNoShards)
 		}
-		if len(set.owning) == 1 {
-			return set, nil
-		}
-		for _, n := range virtualNodes {
-			ring, err := NewRing(set.owning, n)
+		var errs []error
+		for _, ks := range ways {
+			p, err := newPlacing(ks, tenant, set.owning, t.weights())
 			if err != nil {
-				return set, err
+				errs = append(errs, fmt.Errorf("keyspace %q: %w", clip(ks.Name), err))
 			}
-			set.rings = append(set.rings, ring)
+			set.placings = append(set.placings, p)
 		}
-		return set, nil
+		return errors.Join(errs...)
 	}
-	var err error
-	if t.defaults, err = build(t.defaults.shards); err != nil {
-		return err
+	if err := build("", &t.defaults); err != nil {
+		return fmt.Errorf("shardrouter: default shards: %w", err)
 	}
 	for _, tenant := range slices.Sorted(maps.Keys(t.dedicated)) {
-		set, err := build(t.dedicated[tenant].shards)
-		if err != nil {
+		if err := build(tenant, t.dedicated[tenant]); err != nil {
 			return fmt.Errorf("shardrouter: dedicated shards of tenant %q: %w", clip(tenant), err)
 		}
-		t.dedicated[tenant] = &set
+	}
+	return t.noStrayTenants()
+}
+
+// noStrayTenants refuses slots and splits for a tenant without shards of its own.
+func (t *Topology) noStrayTenants() error {
+	for _, ks := range t.keyspaces {
+		check := func(tenant string, shard ShardID) error {
+			if _, own := t.dedicated[tenant]; tenant != "" && !own {
+				return fmt.Errorf("shardrouter: keyspace %q: %w", clip(ks.Name), &ForeignShardError{Shard: shard, Tenant: tenant})
+			}
+			return nil
+		}
+		for _, r := range ks.Slots {
+			if err := check(r.Tenant, r.Shard); err != nil {
+				return err
+			}
+		}
+		for _, s := range ks.Splits {
+			if err := check(s.Tenant, s.Shard); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// weights returns the weights that are not 1.
+func (t *Topology) weights() map[ShardID]int {
+	if t.weighted == nil {
+		t.weighted = make(map[ShardID]int)
+		for id, info := range t.info {
+			if info.weight() > 1 {
+				t.weighted[id] = info.Weight
+			}
+		}
+	}
+	return t.weighted
 }
 
 // Epoch returns the version.
@@ -290,7 +325,7 @@ func (t *Topology) Dedicated(tenant string) []ShardID {
 // Ownership does not ask whether the shard answers: see [Topology.Check].
 //
 // It returns [*UnknownKeyspaceError], [ErrInvalidTenant], [ErrEmptyKey], [ErrZeroKey], and a [*RoomNotFoundError], which
-// is [ErrRoomNotFound], for a room without a shard. It never falls back to a default keyspace or shard.
+// is [ErrRoomNotFound], for a room without a shard, and a [*RangeKeyError] for a key that has no place in a range. It never falls back to a default keyspace or shard.
 func (t *Topology) Owner(keyspace, tenant string, key Key) (ShardID, error) {
 	k, set, err := t.route(keyspace, tenant)
 	if err != nil {
@@ -324,14 +359,14 @@ func (t *Topology) owner(k int, set *shardSet, tenant string, key Key) (ShardID,
 	if shard, ok := t.assigned.find(h, k, tenant, key); ok {
 		return shard, nil
 	}
-	ks := &t.keyspaces[k]
+	shard, err := set.placings[t.wayOf[k]].owner(set.owning, h, tenant, key)
 	switch {
-	case ks.Strategy == StrategyRoom:
-		return "", &RoomNotFoundError{Keyspace: ks.Name, Tenant: clip(tenant), Key: Key(clip(string(key)))}
-	case set.rings == nil:
-		return set.owning[0], nil
+	case err == nil:
+		return shard, nil
+	case t.keyspaces[k].Strategy == StrategyRoom:
+		return "", &RoomNotFoundError{Keyspace: t.keyspaces[k].Name, Tenant: clip(tenant), Key: Key(clip(string(key)))}
 	}
-	return set.rings[t.ringOf[k]].OwnerOfHash(h), nil
+	return "", fmt.Errorf("shardrouter: keyspace %q: %w", t.keyspaces[k].Name, err)
 }
 
 // route returns the index of the keyspace and the shards that serve the tenant.

@@ -215,7 +215,7 @@ func TestNewTopology_Refused(t *testing.T) {
 		"keyspace long":            {func(c *cfg) { c.Keyspaces[0].Name = strings.Repeat("a", 64) }, is(shardrouter.ErrInvalidKeyspace)},
 		"keyspace quote":           {func(c *cfg) { c.Keyspaces[0].Name = "a`b" }, is(shardrouter.ErrInvalidKeyspace)},
 		"keyspace twice":           {func(c *cfg) { c.Keyspaces[0].Name = "guild" }, as(new(*shardrouter.DuplicateKeyspaceError))},
-		"strategy":                 {func(c *cfg) { c.Keyspaces[0].Strategy = "modulo" }, as(new(*shardrouter.UnknownStrategyError))},
+		"strategy":                 {func(c *cfg) { c.Keyspaces[0].Strategy = "maglev" }, as(new(*shardrouter.UnknownStrategyError))},
 		"strategy case":            {func(c *cfg) { c.Keyspaces[0].Strategy = "Ring" }, as(new(*shardrouter.UnknownStrategyError))},
 		"S03 virtual nodes":        {func(c *cfg) { c.Keyspaces[0].VirtualNodes = 63 }, is(shardrouter.ErrVirtualNodes)},
 		"negative":                 {func(c *cfg) { c.Keyspaces[0].VirtualNodes = -1 }, is(shardrouter.ErrVirtualNodes)},
@@ -366,6 +366,67 @@ func TestTopology_OwnerAllocations(t *testing.T) {
 	} {
 		if got := testing.AllocsPerRun(100, call); got != 0 {
 			t.Errorf("%s: %v allocations, want 0", name, got)
+		}
+	}
+}
+
+// Through the topology every strategy answers as it does by itself, for the default and for a tenant's own shards, and
+// without allocating.
+func TestTopology_A6_EveryStrategy(t *testing.T) {
+	cfg := config()
+	cfg.Keyspaces = nil
+	for name := range build {
+		cfg.Keyspaces = append(cfg.Keyspaces, shardrouter.Keyspace{Name: name, Strategy: name})
+	}
+	cfg.Keyspaces = append(cfg.Keyspaces, shardrouter.Keyspace{Name: "log", Strategy: "range", Splits: []shardrouter.Split{{Shard: "s2"}, {From: "500", Shard: "s3"}, {Tenant: "whale", Shard: "whale-s2"}}})
+	cfg.Info = map[shardrouter.ShardID]shardrouter.ShardInfo{"s2": {Weight: 2}}
+	topo := newTopology(t, cfg)
+	again := newTopology(t, topo.Config())
+	for name := range build {
+		for tenant, shards := range map[string][]shardrouter.ShardID{"acme": cfg.Shards, "whale": cfg.Dedicated["whale"]} {
+			first, err := build[name](shards, weights{"s2": 2})
+			s := must(t, first, err)
+			for i := range 500 {
+				key := shardrouter.Key(fmt.Sprint(i + 1))
+				got, err := topo.Owner(name, tenant, key)
+				twin, _ := again.Owner(name, tenant, key)
+				if want := s.Owner(tenant, key); got != want || twin != want || err != nil {
+					t.Fatalf("%s: Owner(%s, %s) = %q, %v, persisted %q, want %q", name, tenant, key, got, err, twin, want)
+				}
+			}
+			if n := testing.AllocsPerRun(100, func() { _, _ = topo.Owner(name, tenant, "player-1") }); n != 0 {
+				t.Errorf("%s: Owner allocates %v times", name, n)
+			}
+		}
+	}
+	for key, want := range map[shardrouter.Key]shardrouter.ShardID{"499": "s2", "500": "s3"} {
+		if got, err := topo.Owner("log", "acme", key); got != want || err != nil {
+			t.Errorf("Owner(log, %s) = %q, %v, want %q", key, got, err, want)
+		}
+	}
+	if got, err := topo.Owner("log", "whale", "700"); got != "whale-s2" || err != nil {
+		t.Errorf("the ranges of whale: %q, %v", got, err)
+	}
+	var notKey *shardrouter.RangeKeyError
+	if got, err := topo.Owner("log", "minnow", "x"); got != "" || !errors.As(err, &notKey) {
+		t.Errorf("a key that is no integer, one shard: %q, %v", got, err)
+	}
+
+	var field *shardrouter.KeyspaceFieldError
+	var foreign *shardrouter.ForeignShardError
+	for _, c := range []struct {
+		k    shardrouter.Keyspace
+		want any
+	}{
+		{shardrouter.Keyspace{Name: "x", Splits: []shardrouter.Split{{Shard: "s1"}}}, &field},
+		{shardrouter.Keyspace{Name: "x", Kind: "int"}, &field},
+		{shardrouter.Keyspace{Name: "x", Strategy: "range", Slots: []shardrouter.SlotRange{{}}}, &field},
+		{shardrouter.Keyspace{Name: "x", Strategy: "range", Splits: []shardrouter.Split{{Shard: "s1"}, {Tenant: "acme", Shard: "s1"}}}, &foreign},
+	} {
+		bad := config()
+		bad.Keyspaces = append(bad.Keyspaces, c.k)
+		if topo, err := shardrouter.NewTopology(bad); topo != nil || !errors.As(err, c.want) {
+			t.Errorf("%+v: %v, %v", c.k, topo, err)
 		}
 	}
 }
