@@ -160,6 +160,8 @@ func (p *pool) GetDBConn() (*sql.DB, error) {
 	switch {
 	case p.err != nil:
 		return nil, p.err
+	case p.reads:
+		return nil, ErrReadOnly
 	case p.bypass != nil:
 		return nil, &ShapeError{Shape: "DB() or Connection() under a system scope", Hint: "use the handle's own methods"}
 	}

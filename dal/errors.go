@@ -413,3 +413,34 @@ func (e *EachError) Unwrap() []error {
 	}
 	return errs
 }
+
+// FanOutError reports a read that succeeded on some shards and failed on others; see [Store.FanOut]. It unwraps to the errors of the shards.
+type FanOutError struct {
+	Op        string
+	Done      []shardrouter.ShardID         // completed, sorted; may be empty
+	Failed    map[shardrouter.ShardID]error // never empty
+	Cancelled []shardrouter.ShardID         // given up since another failed, sorted; empty in partial mode
+}
+
+// Error names every shard that failed, in order, with its error.
+func (e *FanOutError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "dal: %s: %d shards done, %d failed, %d cancelled", e.Op, len(e.Done), len(e.Failed), len(e.Cancelled))
+	for _, id := range slices.Sorted(maps.Keys(e.Failed)) {
+		fmt.Fprintf(&b, "; shard %q: %v", id, e.Failed[id])
+	}
+	return b.String()
+}
+
+// Unwrap returns the errors, sorted by shard.
+func (e *FanOutError) Unwrap() []error {
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(e.Failed)) {
+		errs = append(errs, e.Failed[id])
+	}
+	return errs
+}
+
+// ErrReadOnly reports a statement that writes or locks, or a transaction that could, on a handle that only reads: see [Store.FanOut]. Nothing was sent.
+// Possibly wrapped.
+var ErrReadOnly = errors.New("dal: refused: a handle for reads across shards only reads; ask Store.On for the row's own key")

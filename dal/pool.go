@@ -28,6 +28,7 @@ type binding struct {
 	bypass   *tenant.Bypass // for a handle under a system scope; then tenant is zero
 	scope    *systemScope   // beside bypass
 	err      error          // a refused handle: everything returns it
+	reads    bool           // a handle of one shard for reads across shards: it has no key, and writes nothing
 
 	standing standing                 // what the tenant's status allowed when the handle was made
 	renewed  atomic.Pointer[standing] // what it allowed when it was last looked up since; nil before

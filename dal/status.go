@@ -53,6 +53,9 @@ func (s *Store) standing(t tenant.Tenant, look uint64) standing {
 
 // serves returns why the handle's tenant may not start a call now. A handle that is kept looks the tenant up again after Config.TenantMaxAge.
 func (b *binding) serves(ctx context.Context, write bool) error {
+	if b.reads && write {
+		return ErrReadOnly
+	}
 	if b.bypass != nil {
 		return nil
 	}
@@ -93,6 +96,9 @@ func (b *binding) latest() *standing {
 
 // permits returns why the tenant's status forbids a statement that writes or locks. A transaction keeps the status that it began with.
 func (b *binding) permits(stmt *gorm.Statement) error {
+	if b.reads {
+		return ErrReadOnly
+	}
 	if b.bypass != nil {
 		return nil
 	}
