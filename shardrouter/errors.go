@@ -335,3 +335,73 @@ type KeyspaceFieldError struct {
 func (e *KeyspaceFieldError) Error() string {
 	return fmt.Sprintf("shardrouter: keyspace %q of the strategy %q has slots, splits or a kind of key that the strategy does not have", clip(e.Keyspace), clip(e.Strategy))
 }
+
+// ErrNeedsReshard means that a change would give existing keys another owner. The error is a [*NeedsReshardError].
+var ErrNeedsReshard = errors.New("shardrouter: the change moves keys and needs a reshard")
+
+// ErrNoMembers means that a list of instances is empty.
+var ErrNoMembers = errors.New("shardrouter: no members: name at least one instance")
+
+// NeedsReshardError reports a change that would give existing keys another owner. It is [ErrNeedsReshard].
+type NeedsReshardError struct {
+	Plan *Plan // what would move; not empty
+}
+
+// Error names the first move and how many there are.
+func (e *NeedsReshardError) Error() string {
+	m := e.Plan.Moves[0]
+	what := fmt.Sprintf("%s of keyspace %q", m.Kind, clip(m.Keyspace))
+	if m.From != "" {
+		what += fmt.Sprintf(" from shard %q to %q", m.From, m.To)
+	}
+	return fmt.Sprintf("shardrouter: the change to epoch %d makes %d moves, the first %s: carry it out by a reshard", e.Plan.To, len(e.Plan.Moves), what)
+}
+
+// Is reports whether target is [ErrNeedsReshard].
+func (e *NeedsReshardError) Is(target error) bool { return target == ErrNeedsReshard }
+
+// ShardInUseError reports a shard that is to be removed and has something placed by hand.
+type ShardInUseError struct {
+	Shard  ShardID
+	Pins   int
+	Rooms  int
+	Ranges int
+}
+
+// Error names the shard and what it has.
+func (e *ShardInUseError) Error() string {
+	return fmt.Sprintf("shardrouter: shard %q has %d pins, %d rooms and %d ranges: rebalance, or move them first", clip(string(e.Shard)), e.Pins, e.Rooms, e.Ranges)
+}
+
+// NotAssignedError reports a pin or room that is to be dropped and is not there.
+type NotAssignedError struct {
+	Keyspace string
+	Tenant   string
+	Key      Key
+}
+
+// Error names keyspace, tenant and key.
+func (e *NotAssignedError) Error() string {
+	return fmt.Sprintf("shardrouter: keyspace %q: key %q of tenant %q is not assigned", clip(e.Keyspace), clip(string(e.Key)), clip(e.Tenant))
+}
+
+// RoomAssignedError reports a room that has a shard already.
+type RoomAssignedError struct {
+	Room Room // as it is
+}
+
+// Error names the room and its shard.
+func (e *RoomAssignedError) Error() string {
+	return fmt.Sprintf("shardrouter: keyspace %q: room %q of tenant %q is on shard %q and stays there", clip(e.Room.Keyspace), clip(string(e.Room.Key)), clip(e.Room.Tenant), clip(string(e.Room.Shard)))
+}
+
+// MemberError reports an instance that is ill-formed or listed twice.
+type MemberError struct {
+	Member string // cut after 64 bytes
+	Reason string
+}
+
+// Error names the instance and the fault.
+func (e *MemberError) Error() string {
+	return fmt.Sprintf("shardrouter: member %q: %s", clip(e.Member), e.Reason)
+}

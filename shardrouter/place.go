@@ -11,7 +11,6 @@ type placing struct {
 	rendezvous *Rendezvous
 	ranges     *Range
 	room       bool
-	strategy   Strategy // of table
 }
 
 // sameOver reports whether two keyspaces place keys alike over every set of shards, so that they share one placing.
@@ -38,7 +37,7 @@ func newPlacing(k Keyspace, tenant string, owning []ShardID, weights map[ShardID
 		if err != nil {
 			return placing{}, err
 		}
-		return placing{table: &slots.hashTable, strategy: slots}, nil
+		return placing{table: &slots.hashTable}, nil
 	}
 	// One shard owns everything, and thousands of tenants may have just one.
 	if len(owning) == 1 {
@@ -54,7 +53,7 @@ func newPlacing(k Keyspace, tenant string, owning []ShardID, weights map[ShardID
 	default:
 		var ring *Ring
 		if ring, err = NewWeightedRing(owning, k.VirtualNodes, weights); err == nil {
-			p.table, p.strategy = &ring.hashTable, ring
+			p.table = &ring.hashTable
 		}
 	}
 	return p, err
