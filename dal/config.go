@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenantdal/tenantdal/dal/notify"
 	"github.com/tenantdal/tenantdal/internal/wire"
 	"github.com/tenantdal/tenantdal/quota"
 	"github.com/tenantdal/tenantdal/shardrouter"
@@ -52,6 +53,15 @@ type Config struct {
 	// NodeID fixes the node number in row ids, from 1 to 1023, for tests and for deployments that number their processes themselves.
 	// Zero: a number is leased in the control database at Open and renewed inline.
 	NodeID int64
+	// TopologyPoll is how often a store that was started asks the control database for the topology's epoch: one row by primary key. Zero means 1s.
+	TopologyPoll time.Duration
+	// TopologyMaxAge is how long the topology may stay unconfirmed before [Store.Health] calls it stale, and the longest that one look takes. At least
+	// TopologyPoll; zero means 30s.
+	TopologyMaxAge time.Duration
+	// StaleWrites says whether a stale topology stops writes. The zero value is [AllowStaleWrites].
+	StaleWrites StaleWrites
+	// Notifier tells of changes of the topology sooner than polling does, on [TopologyTopic]. Nil: polling alone.
+	Notifier notify.Notifier
 	// Logger gets the library's records. Nil: none. Statements are logged at debug, what the library does by itself at info or warn.
 	Logger *slog.Logger
 
@@ -74,6 +84,12 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.TenantMaxAge == 0 {
 		c.TenantMaxAge = time.Second
+	}
+	if c.TopologyPoll == 0 {
+		c.TopologyPoll = time.Second
+	}
+	if c.TopologyMaxAge == 0 {
+		c.TopologyMaxAge = 30 * time.Second
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -99,6 +115,14 @@ func (c Config) Validate() error {
 	}
 	if c.Suspended > SuspendWrites {
 		errs = append(errs, fmt.Errorf("dal: Config.Suspended is %d: want SuspendAll or SuspendWrites", c.Suspended))
+	}
+	if c.TopologyPoll < 0 || c.TopologyMaxAge < 0 {
+		errs = append(errs, errors.New("dal: Config.TopologyPoll or Config.TopologyMaxAge is negative"))
+	} else if full := c.WithDefaults(); full.TopologyMaxAge < full.TopologyPoll {
+		errs = append(errs, fmt.Errorf("dal: Config.TopologyMaxAge %v is below Config.TopologyPoll %v: the topology would be stale between two looks", full.TopologyMaxAge, full.TopologyPoll))
+	}
+	if c.StaleWrites > RefuseStaleWrites {
+		errs = append(errs, fmt.Errorf("dal: Config.StaleWrites is %d: want AllowStaleWrites or RefuseStaleWrites", c.StaleWrites))
 	}
 	if c.ServerConns < 0 {
 		errs = append(errs, errors.New("dal: Config.ServerConns is negative"))

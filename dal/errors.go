@@ -278,7 +278,8 @@ func SafeToRetry(err error) bool {
 		return false
 	}
 	var connect *wire.ConnectError
-	return errors.As(err, &connect) || errors.Is(err, quota.ErrQuotaExceeded) || errors.Is(err, ErrPlacesBusy)
+	return errors.As(err, &connect) || errors.Is(err, quota.ErrQuotaExceeded) || errors.Is(err, ErrPlacesBusy) ||
+		errors.Is(err, ErrStaleTopology)
 }
 
 // ErrStillServed reports a tenant whose status lets new work begin, so that it cannot be drained. Possibly wrapped; see [StillServedError].
@@ -444,3 +445,44 @@ func (e *FanOutError) Unwrap() []error {
 // ErrReadOnly reports a statement that writes or locks, or a transaction that could, on a handle that only reads: see [Store.FanOut]. Nothing was sent.
 // Possibly wrapped.
 var ErrReadOnly = errors.New("dal: refused: a handle for reads across shards only reads; ask Store.On for the row's own key")
+
+// ErrStaleTopology reports a write that was refused since the topology could not be confirmed for too long. Nothing was sent. Possibly wrapped; see
+// [StaleTopologyError].
+var ErrStaleTopology = errors.New("dal: the topology is stale")
+
+// StaleTopologyError names the snapshot and its age. It is [ErrStaleTopology], and [SafeToRetry].
+type StaleTopologyError struct {
+	Epoch      shardrouter.Epoch
+	Age, Limit time.Duration
+}
+
+// Error names the epoch, the age and the limit.
+func (e *StaleTopologyError) Error() string {
+	return fmt.Sprintf("dal: refused: the topology of epoch %d could not be confirmed for %v, above Config.TopologyMaxAge %v: keys may have moved; see Store.Health for the cause", e.Epoch, e.Age, e.Limit)
+}
+
+// Is reports that every StaleTopologyError is an [ErrStaleTopology].
+func (e *StaleTopologyError) Is(target error) bool { return target == ErrStaleTopology }
+
+// OlderTopologyError reports a control database that has an older topology than this process has seen: it was restored from a backup, or a replica was
+// asked. The newer snapshot stays in use.
+type OlderTopologyError struct{ Have, Found shardrouter.Epoch }
+
+// Error names both epochs.
+func (e *OlderTopologyError) Error() string {
+	return fmt.Sprintf("dal: the control database has the topology of epoch %d, epoch %d was seen before: it was set back, or a replica that lags answered; the newer one stays in use", e.Found, e.Have)
+}
+
+// ShardNotConfiguredError reports a key of a shard that the topology has and Config.Cluster lacks. Nothing was sent. It is [ErrUnknownShard].
+type ShardNotConfiguredError struct {
+	Shard shardrouter.ShardID
+	Epoch shardrouter.Epoch
+}
+
+// Error names the shard and the way on.
+func (e *ShardNotConfiguredError) Error() string {
+	return fmt.Sprintf("dal: shard %q of the topology of epoch %d is not in Config.Cluster: add it there, and open the store anew", e.Shard, e.Epoch)
+}
+
+// Is reports that every ShardNotConfiguredError is an [ErrUnknownShard].
+func (e *ShardNotConfiguredError) Is(target error) bool { return target == ErrUnknownShard }

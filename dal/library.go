@@ -65,6 +65,11 @@ func (l *Library) permit(ctx context.Context, write bool) (*database, wire.Permi
 	if heldBy(ctx, l.store) != nil {
 		return nil, nil, fmt.Errorf("%w: it would need a second connection while the first is held; call it outside the transaction", ErrNested)
 	}
+	if write {
+		if err := l.store.fresh(); err != nil {
+			return nil, nil, err
+		}
+	}
 	db, err := l.store.place(ctx, l.place)
 	if err != nil {
 		return nil, nil, err

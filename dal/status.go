@@ -56,6 +56,11 @@ func (b *binding) serves(ctx context.Context, write bool) error {
 	if b.reads && write {
 		return ErrReadOnly
 	}
+	if write {
+		if err := b.store.fresh(); err != nil {
+			return err
+		}
+	}
 	if b.bypass != nil {
 		return nil
 	}

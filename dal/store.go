@@ -29,7 +29,7 @@ import (
 // openParallelism bounds how many places are opened and checked at a time.
 const openParallelism = 8
 
-// Store is the one entry to the databases. It is safe for concurrent use, runs nothing in the background, and is closed with [Store.Close]. Only the
+// Store is the one entry to the databases. It is safe for concurrent use, runs nothing in the background before [Store.Start], and is closed with [Store.Close]. Only the
 // opening of a place may outlast the call that began it, for others that wait for it; Close ends and awaits it.
 type Store struct {
 	cfg      Config
@@ -44,11 +44,14 @@ type Store struct {
 	ids      *ids
 
 	topology atomic.Pointer[shardrouter.Topology]
-	directs  sync.Map   // front -> *sql.DB, of gorm's DB()
-	places   sync.Map   // Place -> *database, of the shared places
-	own      *ownPlaces // of the places that belong to one tenant each
-	open     func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
-	nowhere  func() *gorm.DB // what refused handles are sessions of
+	watch    watcher
+	// endpoints are the default shards that Config.Cluster has; nil for a fixed store, which reaches all.
+	endpoints map[shardrouter.ShardID]bool
+	directs   sync.Map   // front -> *sql.DB, of gorm's DB()
+	places    sync.Map   // Place -> *database, of the shared places
+	own       *ownPlaces // of the places that belong to one tenant each
+	open      func(ctx context.Context, p Place, owner tenant.ID) (*database, error)
+	nowhere   func() *gorm.DB // what refused handles are sessions of
 
 	looks    atomic.Uint64 // grows with each Drain: every handle then looks its tenant up again
 	uses     uses          // of system scopes
@@ -190,6 +193,11 @@ func (s *Store) connectControl(ctx context.Context) error {
 		return notMigratedOr(err, Place{Shard: "control"})
 	}
 	s.control = control.New(s.pool, string(e.Dialect))
+	s.watch.source = s.control
+	s.endpoints = map[shardrouter.ShardID]bool{}
+	for _, id := range s.cfg.Cluster.ShardIDs() {
+		s.endpoints[id] = true
+	}
 	if err := s.refresh(ctx); err != nil {
 		return err
 	}
@@ -202,21 +210,21 @@ func (s *Store) connectControl(ctx context.Context) error {
 // refresh reads the topology. A snapshot is never replaced by an older one.
 func (s *Store) refresh(ctx context.Context) error {
 	_, err, _ := s.refreshing.Do("topology", func() (any, error) {
+		began := s.clock()
 		t, err := s.control.Topology(ctx)
 		if err != nil {
 			return nil, migrated("read the topology", err)
 		}
-		want := s.cfg.Cluster.ShardIDs()
-		slices.Sort(want)
-		if !slices.Equal(want, t.Shards()) {
-			return nil, fmt.Errorf("%w: the topology has shards %v, Config.Cluster has %v", ErrUnknownShard, t.Shards(), want)
-		}
-		for {
-			old := s.topology.Load()
-			if old != nil && old.Epoch() >= t.Epoch() || s.topology.CompareAndSwap(old, t) {
-				return nil, nil
+		if s.snapshot() == nil { // Open; a change while the store runs is told by Health
+			want := s.cfg.Cluster.ShardIDs()
+			slices.Sort(want)
+			if !slices.Equal(want, t.Shards()) {
+				return nil, fmt.Errorf("%w: the topology has shards %v, Config.Cluster has %v", ErrUnknownShard, t.Shards(), want)
 			}
 		}
+		s.adopt(t)
+		s.confirmed(began)
+		return nil, nil
 	})
 	return err
 }
@@ -246,6 +254,9 @@ func (s *Store) known(ctx context.Context) ([]ownedPlace, error) {
 	var all []ownedPlace
 	t := s.snapshot()
 	for _, id := range t.Shards() {
+		if t.Info(id).State == shardrouter.Joining && s.reach(t, id, false) != nil {
+			continue // it holds nothing yet
+		}
 		all = append(all, ownedPlace{Place: Place{Shard: id}})
 	}
 	lister, ok := s.registry.(tenant.Lister)
@@ -509,7 +520,7 @@ type Route struct {
 // shards it lacks.
 //
 // Errors: those of [tenant.FromContext], [tenant.ErrUnknownTenant], [tenant.ErrSuspended], [tenant.ErrDeleting], [shardrouter.ErrEmptyKey],
-// [shardrouter.ErrZeroKey], an unknown keyspace, [ErrNotMigrated] for a tenant whose places were not made yet. A suspended tenant is refused under
+// [shardrouter.ErrZeroKey], an unknown keyspace, [shardrouter.ErrRoomNotFound], [shardrouter.ErrShardDown], [*ShardNotConfiguredError], [ErrNotMigrated] for a tenant whose places were not made yet. A suspended tenant is refused under
 // [SuspendWrites] too: who asks for a route may write there.
 func (s *Store) Route(ctx context.Context, key KeyRef) (Route, error) {
 	id, err := tenant.FromContext(ctx)
@@ -560,6 +571,9 @@ func (s *Store) route(ctx context.Context, id tenant.ID, key KeyRef) (Route, err
 	}
 	shard, err := top.Owner(key.Keyspace, string(id), key.key)
 	if err != nil {
+		return Route{}, err
+	}
+	if err := s.reach(top, shard, t.Model == tenant.OwnDatabase); err != nil {
 		return Route{}, err
 	}
 	return Route{Place: Place{Shard: shard, Schema: t.Placement.Schema}, Epoch: top.Epoch(), Tenant: t}, nil
