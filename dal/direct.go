@@ -88,6 +88,9 @@ func (c *directConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			if err := oneKeyspace(v); err != nil {
 				return err
 			}
+			if err := c.store.refuseCapped(v, "an INSERT beside gorm into a table with a capacity", "use the handle's own methods"); err != nil {
+				return err
+			}
 			arg := func(i int) any { return args[i].Value }
 			if err := b.ownsAll(v, arg); err != nil {
 				return err

@@ -486,3 +486,21 @@ func (e *ShardNotConfiguredError) Error() string {
 
 // Is reports that every ShardNotConfiguredError is an [ErrUnknownShard].
 func (e *ShardNotConfiguredError) Is(target error) bool { return target == ErrUnknownShard }
+
+// ErrCapacity reports rows beyond the capacity of their shard key. Nothing of the transaction is committed. Possibly wrapped; see [CapacityError].
+var ErrCapacity = errors.New("dal: capacity reached")
+
+// CapacityError names the table, the key and how many rows of it there may be; see [Table.Capacity]. It is [ErrCapacity].
+type CapacityError struct {
+	Table string
+	Key   shardrouter.Key
+	Limit int
+}
+
+// Error names table, key and limit.
+func (e *CapacityError) Error() string {
+	return fmt.Sprintf("dal: refused: table %q: key %q may have %d rows and would have more", e.Table, e.Key, e.Limit)
+}
+
+// Is reports that every CapacityError is an [ErrCapacity].
+func (e *CapacityError) Is(target error) bool { return target == ErrCapacity }

@@ -288,6 +288,11 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 		return // the text is built, and nothing is sent
 	}
 	ctx := stmt.Context
+	counted, err := b.capped(ctx, stmt, v)
+	if err != nil {
+		refuse(db, v, err)
+		return
+	}
 	kind := wire.Scoped
 	if b.bypass != nil {
 		kind = wire.Bypass
@@ -299,6 +304,9 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	stmt.ConnPool = unprepared(at)
 	defer func() { stmt.Context, stmt.ConnPool = ctx, at }()
 	send(db)
+	if counted != nil && db.Error == nil {
+		_ = db.AddError(counted.count(ctx))
+	}
 }
 
 // refuse reports err and leaves nothing that could be sent or used. Row() has no error of its own, so its row carries it.

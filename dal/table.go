@@ -38,6 +38,8 @@ type Table struct {
 	Keyspace string // for TenantClass
 	ShardKey string // for TenantClass: the column whose value is the shard key
 	model    reflect.Type
+	limited  bool // it has a capacity: see Capacity
+	limit    int
 }
 
 // Tenant declares M's table as a tenant's, in a keyspace, with the column that holds its shard key.
@@ -70,6 +72,8 @@ type tables struct {
 	byName map[string]*table
 	all    []*table
 	joins  []join
+
+	limited bool // one of them has a capacity
 }
 
 // table is a declared table with what its statements need.
@@ -103,8 +107,12 @@ func newTables(decls []Table) (*tables, error) {
 			errs = append(errs, err)
 			continue
 		}
+		if problem, mend := t.capacityFault(); problem != "" {
+			errs = append(errs, &ModelError{Table: t.name, Model: modelName(d.model), Problem: problem, Mend: mend})
+			continue
+		}
 		t.keys = keysOf(t)
-		if other := ts.byName[t.name]; other != nil && (other.Class != t.Class || other.Keyspace != t.Keyspace || other.ShardKey != t.ShardKey) {
+		if other := ts.byName[t.name]; other != nil && (other.Class != t.Class || other.Keyspace != t.Keyspace || other.ShardKey != t.ShardKey || other.limited != t.limited || other.limit != t.limit) {
 			errs = append(errs, &ModelError{Table: t.name, Model: modelName(d.model), Problem: "it is declared twice, in different ways", Mend: "declare it once"})
 			continue
 		}
@@ -119,6 +127,7 @@ func newTables(decls []Table) (*tables, error) {
 			ts.byName[t.name] = t
 		}
 		ts.all = append(ts.all, t)
+		ts.limited = ts.limited || t.limited
 	}
 	errs = append(errs, ts.linkJoins()...)
 	return ts, errors.Join(errs...)

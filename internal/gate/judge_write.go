@@ -90,6 +90,7 @@ func (j *judge) assigned(a assignment, refs []*ref) {
 // insert judges INSERT.
 func (j *judge) insert(st *statement, e *env) {
 	t := j.use(st.target, true)
+	j.v.Inserts = t
 	target := &ref{table: t, name: st.target}
 	if st.alias.name != "" {
 		if strings.EqualFold(st.alias.name, "excluded") {
@@ -202,6 +203,7 @@ func (j *judge) shardValue(t *Table, v *expr, sc *scope) {
 		}
 		for _, r := range sc.refs {
 			if r.table != nil && r.table.ShardKey != "" && r.table.Keyspace == t.Keyspace && strings.EqualFold(r.table.ShardKey, v.column.name) && j.means(sc, v, r) {
+				j.v.KeyColumn = true
 				return
 			}
 		}

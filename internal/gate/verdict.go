@@ -23,6 +23,10 @@ type Verdict struct {
 	Write, Locks bool
 	// Tables lists every declared table, each as often as it is named.
 	Tables []Use
+	// Inserts is the table that an INSERT adds rows to; nil for any other statement.
+	Inserts *Table
+	// KeyColumn says that the shard keys of inserted rows come from a column of a SELECT: ShardValues does not list them.
+	KeyColumn bool
 	// Args is the number of values that the text takes.
 	Args int
 	// TenantArgs are the values, from 0, that must be the tenant's id as a string.

@@ -363,8 +363,11 @@ func (r *run) secure(ctx context.Context, db *database) error {
 			return err
 		}
 	}
-	return nil
+	return db.secureTable(ctx, capacityTable, dal.LocalClass)
 }
+
+// capacityTable is the table of the set [Capacity], which no model stands for.
+const capacityTable = "capacity_turns"
 
 const (
 	securedTable    = "SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = to_regclass('public.' || quote_ident(?)) AND relkind IN ('r', 'p')"

@@ -22,6 +22,9 @@ var embedded embed.FS
 // Saga returns the set of the tables that package saga works with, named "saga".
 func Saga() Set { return builtin("saga") }
 
+// Capacity returns the set of the table that a declared table with a capacity needs in every place, named "capacity"; see [dal.Table.Capacity].
+func Capacity() Set { return builtin("capacity") }
+
 // controlName is the name of the control database's own set.
 const controlName = "control"
 
