@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"reflect"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/callbacks"
@@ -303,7 +304,13 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 	at := stmt.ConnPool
 	stmt.ConnPool = unprepared(at)
 	defer func() { stmt.Context, stmt.ConnPool = ctx, at }()
+	sent := time.Now()
 	send(db)
+	held := time.Since(sent)
+	if tx, ok := stmt.ConnPool.(*txPool); ok && tx.owned {
+		held = 0 // Store.Transaction counts the whole of its time
+	}
+	b.store.hot.note(b, 1, held)
 	if counted != nil && db.Error == nil {
 		_ = db.AddError(counted.count(ctx))
 	}

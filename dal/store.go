@@ -55,6 +55,7 @@ type Store struct {
 
 	looks    atomic.Uint64 // grows with each Drain: every handle then looks its tenant up again
 	uses     uses          // of system scopes
+	hot      hot           // the busiest keys
 	current  sync.Map      // Place -> string: its versions, when it was last looked at and up to date
 	compared sync.Map      // Place -> string: its versions, when its tables were compared and found fit
 	warned   sync.Map      // user@address -> true: logins whose rights were logged
@@ -108,7 +109,7 @@ func newStore(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	log := slog.New(tenant.NewLogHandler(cfg.Logger.Handler()))
-	s := &Store{cfg: cfg, log: log, began: time.Now(), tables: ts, quota: q, registry: cfg.Registry}
+	s := &Store{cfg: cfg, log: log, hot: newHot(), began: time.Now(), tables: ts, quota: q, registry: cfg.Registry}
 	if s.gate, err = newGate(cfg.Cluster.Dialect, ts); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -73,6 +74,8 @@ func (s *Store) Transaction(ctx context.Context, key KeyRef, fn func(ctx context
 		return err
 	}
 	tx.owned = true
+	began := time.Now()
+	defer func() { s.hot.note(b, 0, time.Since(began)) }()
 	done := false
 	defer func() {
 		if !done { // fn panicked, or the goroutine ends
