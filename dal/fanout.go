@@ -86,9 +86,6 @@ func (r FanOutReport) Dropped() (n int64) {
 	return n
 }
 
-// Topology returns the snapshot by which the store routes now. It does no I/O.
-func (s *Store) Topology() *shardrouter.Topology { return s.snapshot() }
-
 // Group sorts shard keys of the context's tenant by the shard that owns them: see [shardrouter.Topology.Group]. A query over these keys touches len(result)
 // shards. It does no I/O but what the registry does.
 //
