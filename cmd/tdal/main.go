@@ -41,7 +41,9 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 }
 
 func newRoot() *cobra.Command {
-	root := group("tdal", "Operate services built on tenantdal", group("sql", "Look at SQL statements", newSQLCheck()))
+	root := group("tdal", "Operate services built on tenantdal",
+		group("sql", "Look at SQL statements", newSQLCheck()),
+		group("ring", "Try how keys are placed on shards", newRingOwner(), newRingPlan(), newRingStats()))
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
