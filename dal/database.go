@@ -60,7 +60,7 @@ var serverVersion = wire.RegisterSystem("dal/server version", "SELECT VERSION()"
 // openDatabase opens the pools of a place. It sends one statement, the server's version.
 func (s *Store) openDatabase(ctx context.Context, p Place, e Endpoint) (*database, error) {
 	db := &database{store: s, place: p, dialect: e.Dialect, maxOpen: s.cfg.MaxOpen, lanes: lanesOf(p)}
-	opts := wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer, Gate: s.gate}
+	opts := wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer, Wrote: s.written, Gate: s.gate}
 	mariaDB := false
 	var err error
 	switch e.Dialect {
@@ -164,7 +164,7 @@ func limit(p *wire.Pool, open int, lifetime time.Duration) {
 // openOver opens a place over a connector of the caller's, with no statement sent.
 func (s *Store) openOver(p Place, d Dialect, inner driver.Connector) (*database, error) {
 	db := &database{store: s, place: p, dialect: d, maxOpen: s.cfg.MaxOpen, lanes: lanesOf(p)}
-	opts := wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer, Gate: s.gate, Poisons: wire.PoisonsMySQL}
+	opts := wire.Options{Shard: p.String(), Logger: s.log, Observer: s.cfg.observer, Wrote: s.written, Gate: s.gate, Poisons: wire.PoisonsMySQL}
 	switch d {
 	case SQLite:
 		opts.Poisons = wire.PoisonsSQLite

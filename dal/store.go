@@ -58,6 +58,7 @@ type Store struct {
 	hot      hot           // the busiest keys
 	current  sync.Map      // Place -> string: its versions, when it was last looked at and up to date
 	compared sync.Map      // Place -> string: its versions, when its tables were compared and found fit
+	watchers writeWatchers // of what is written
 	warned   sync.Map      // user@address -> true: logins whose rights were logged
 	owners   sync.Map      // Place -> tenant.ID: whose place it is, as far as it was looked up
 

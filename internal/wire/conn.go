@@ -19,7 +19,8 @@ type conn struct {
 	direct   *Direct // set while a caller uses the connection through database/sql
 	tx       tx      // the open transaction, while inTx
 	inTx     bool
-	poisoned error // why the open transaction cannot commit
+	poisoned error     // why the open transaction cannot commit
+	wrote    []Written // by the open transaction, or by a statement outside of one whose rows are still read
 }
 
 var (
@@ -120,6 +121,16 @@ func (c *conn) send(ctx context.Context, m *Mark, v *gate.Verdict, op, text stri
 		obs.After(ctx, e, err)
 	}
 	c.fail(err, m.Kind)
+	if v != nil && v.Write && !errors.Is(err, driver.ErrSkip) {
+		c.writes(m, v)
+		switch {
+		case c.inTx:
+		case op == "query" && err == nil:
+			c.tell() // and again when its rows are closed: only then a database may have committed it
+		default:
+			c.told() // an error as well: it may have been carried out
+		}
+	}
 	if !start.IsZero() && !errors.Is(err, driver.ErrSkip) {
 		attrs := []slog.Attr{slog.String("shard", e.Shard), slog.String("op", op), slog.Duration("duration", time.Since(start)), slog.Any("err", err)}
 		if m.Tenant != "" { // under a system scope the handler says so
@@ -251,7 +262,7 @@ func (c *conn) Ping(ctx context.Context) error {
 
 // ResetSession prepares a pooled connection for its next caller.
 func (c *conn) ResetSession(ctx context.Context) error {
-	c.inTx, c.poisoned = false, nil
+	c.inTx, c.poisoned, c.wrote = false, nil, c.wrote[:0]
 	if r, ok := c.inner.(driver.SessionResetter); ok {
 		return r.ResetSession(ctx)
 	}
@@ -323,6 +334,7 @@ func (t *tx) Commit() error {
 	if !sent { // an observer's error stood in its way: nothing may stay open on the connection
 		return errors.Join(err, t.Rollback())
 	}
+	c.told() // an error as well: the outcome may be open
 	c.ended()
 	if err == nil {
 		c.owner.count.commits.Add(1)
@@ -340,4 +352,4 @@ func (t *tx) Rollback() error {
 }
 
 // ended forgets the transaction, and the caller's context with it.
-func (c *conn) ended() { c.inTx, c.poisoned, c.tx = false, nil, tx{} }
+func (c *conn) ended() { c.inTx, c.poisoned, c.tx, c.wrote = false, nil, tx{}, c.wrote[:0] }

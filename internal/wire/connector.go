@@ -40,6 +40,9 @@ type Options struct {
 	Poisons func(error) bool
 	// Observer sees every operation. Nil: none.
 	Observer Observer
+	// Wrote is told of tables that a transaction or a statement outside of one has written, after it was committed and before the caller hears of it; also
+	// where the outcome is open. It must not block, nor keep the slice. Nil: none.
+	Wrote func([]Written)
 	// Gate judges every statement of a tenant or a system scope as it leaves. Nil: only library and migration statements pass.
 	Gate *gate.Gate
 }

@@ -130,7 +130,13 @@ var (
 func (r *rows) Columns() []string { return r.inner.Columns() }
 
 // Close ends the reading.
-func (r *rows) Close() error { return r.inner.Close() }
+func (r *rows) Close() error {
+	err := r.inner.Close()
+	if !r.conn.inTx {
+		r.conn.told()
+	}
+	return err
+}
 
 // Next reads the next row. Its bytes are the caller's own: the MySQL driver hands out pieces of the connection's buffer, which the next statement on it
 // fills, another tenant's as well, and database/sql passes them on to a sql.Scanner or a sql.RawBytes that may keep them.
