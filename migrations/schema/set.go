@@ -25,6 +25,9 @@ func Saga() Set { return builtin("saga") }
 // Capacity returns the set of the table that a declared table with a capacity needs in every place, named "capacity"; see [dal.Table.Capacity].
 func Capacity() Set { return builtin("capacity") }
 
+// Board returns the set of the tables that package dal/board works with, named "board".
+func Board() Set { return builtin("board") }
+
 // controlName is the name of the control database's own set.
 const controlName = "control"
 

@@ -1,0 +1,272 @@
+package board
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/tenantdal/tenantdal/dal"
+	"github.com/tenantdal/tenantdal/shardrouter"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+const (
+	// DefaultGroups is the number of groups when [Config.Groups] is zero.
+	DefaultGroups = 128
+	// DefaultKeep is what each group keeps when [Config.Keep] is zero.
+	DefaultKeep = 100
+	// MaxGroups is the largest number of groups.
+	MaxGroups = 4096
+	// MaxKeep is the largest K.
+	MaxKeep = 10000
+
+	maxName, maxPlayer = 64, 255 // bytes
+)
+
+// Mode says what an update does to the score that a player has.
+type Mode uint8
+
+const (
+	// Set puts the new score in its place.
+	Set Mode = iota
+	// Best keeps the better of the two, and of equal scores the earlier.
+	Best
+	// Add adds the new score to it, with the time of the update.
+	Add
+)
+
+// Config describes a board. Groups and Keep are persisted when the board is first opened, and never change.
+type Config struct {
+	Name   string           // [A-Za-z0-9_.-], 1 to 64 bytes
+	Groups int              // zero means [DefaultGroups]
+	Keep   int              // K: reads of up to K entries; zero means [DefaultKeep]
+	Mode   Mode             // what updates do
+	Now    func() time.Time // the clock of [Board.Update]; nil means time.Now
+}
+
+// Entry is a player's standing.
+type Entry struct {
+	Player string
+	Score  int64
+	At     time.Time // to the microsecond, in UTC
+}
+
+// Board is one tenant's leaderboard. It is safe for concurrent use.
+type Board struct {
+	store  *dal.Store
+	cfg    Config
+	tenant tenant.ID
+	places []shardrouter.Key // of each group
+}
+
+// Open opens the board of the context's tenant, and persists its definition if it is new.
+//
+// It returns [*ConfigError], [*GroupsChangedError] for a board that was made with other Groups or Keep, and the errors of [dal.Store.On].
+func Open(ctx context.Context, store *dal.Store, cfg Config) (*Board, error) {
+	cfg.Groups, cfg.Keep = cmp.Or(cfg.Groups, DefaultGroups), cmp.Or(cfg.Keep, DefaultKeep)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	id, err := tenant.FromContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &Board{store: store, cfg: cfg, tenant: id}
+	for g := range cfg.Groups {
+		b.places = append(b.places, shardrouter.Key(cfg.Name+"/"+strconv.Itoa(g)))
+	}
+	made, err := b.define(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("board: open %q: %w", cfg.Name, err)
+	}
+	if made.GroupCount != cfg.Groups || made.KeepCount != cfg.Keep {
+		return nil, &GroupsChangedError{Tenant: id, Board: cfg.Name, Groups: made.GroupCount, Keep: made.KeepCount, AskGroups: cfg.Groups, AskKeep: cfg.Keep}
+	}
+	return b, nil
+}
+
+func (c Config) check() error {
+	fail := func(problem string) error { return &ConfigError{Board: c.Name, Problem: problem} }
+	if c.Name == "" || len(c.Name) > maxName {
+		return fail(fmt.Sprintf("its name has %d bytes, want 1 to %d", len(c.Name), maxName))
+	}
+	for _, r := range c.Name {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' || r == '-') {
+			return fail("its name has a character other than letters, digits and _.-")
+		}
+	}
+	switch {
+	case c.Groups < 1 || c.Groups > MaxGroups:
+		return fail(fmt.Sprintf("%d groups, want 1 to %d", c.Groups, MaxGroups))
+	case c.Keep < 1 || c.Keep > MaxKeep:
+		return fail(fmt.Sprintf("Keep is %d, want 1 to %d", c.Keep, MaxKeep))
+	case c.Mode > Add:
+		return fail(fmt.Sprintf("unknown mode %d", c.Mode))
+	}
+	return nil
+}
+
+// define returns the persisted definition. Of two that make a board at once the first decides.
+func (b *Board) define(ctx context.Context) (definition, error) {
+	key := dal.Key(Keyspace, b.cfg.Name)
+	var found definition
+	read := func() error { return b.store.On(ctx, key).Where("board = ?", b.cfg.Name).Take(&found).Error }
+	err := read()
+	if !errors.Is(err, gorm.ErrRecordNotFound) {
+		return found, err
+	}
+	made := definition{Board: b.cfg.Name, GroupCount: b.cfg.Groups, KeepCount: b.cfg.Keep}
+	if err = b.store.On(ctx, key).Create(&made).Error; !dal.IsDuplicateKey(err) {
+		return made, err
+	}
+	return found, read()
+}
+
+// Update gives player a score at the time of the board's clock. See [Board.UpdateAt].
+func (b *Board) Update(ctx context.Context, player string, score int64) error {
+	return b.UpdateAt(ctx, player, score, b.cfg.Now())
+}
+
+// UpdateAt gives player a score at a time, as the board's mode says, at the place of the player's group. Each statement stands by itself, and updates of one
+// player from several callers are each applied once.
+//
+// It returns [*ConfigError] for a player id that is empty or longer than 255 bytes, [*TenantError], and the errors of [dal.Store.On].
+func (b *Board) UpdateAt(ctx context.Context, player string, score int64, at time.Time) error {
+	if err := b.checkUse(ctx, player); err != nil {
+		return err
+	}
+	place := b.places[b.group(player)]
+	row := entry{Place: string(place), Player: player, Board: b.cfg.Name, Score: score, At: at.UnixMicro()}
+	on := func() *gorm.DB { return b.store.On(ctx, dal.Key(Keyspace, string(place))) }
+	change := func() (bool, error) {
+		db := on().Model(&entry{}).Where("place = ? AND player = ?", row.Place, player)
+		values := map[string]any{"score": score, "at": row.At}
+		switch b.cfg.Mode {
+		case Best:
+			db = db.Where("(score < ? OR (score = ? AND at > ?))", score, score, row.At)
+		case Add:
+			values["score"] = gorm.Expr("score + ?", score)
+		}
+		res := db.Updates(values)
+		return res.RowsAffected > 0, res.Error
+	}
+	changed, err := change()
+	if err == nil && !changed {
+		if err = on().Create(&row).Error; dal.IsDuplicateKey(err) { // it is there: a better one, or one that another caller made since
+			_, err = change()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("board: update %q: %w", b.cfg.Name, err)
+	}
+	return nil
+}
+
+// Top returns the n best entries of the tenant, in order: exact, by one statement for each shard that owns a group.
+//
+// It returns [*TooDeepError] for n above Keep, [*ConfigError] for n below 1, [*TenantError], and the errors of [dal.Store.FanOut].
+func (b *Board) Top(ctx context.Context, n int) ([]Entry, error) {
+	if n < 1 {
+		return nil, &ConfigError{Board: b.cfg.Name, Problem: fmt.Sprintf("top %d asked for", n)}
+	}
+	if n > b.cfg.Keep {
+		return nil, &TooDeepError{Board: b.cfg.Name, N: n, Keep: b.cfg.Keep}
+	}
+	var mu sync.Mutex
+	var all []entry
+	err := b.each(ctx, "board top", func(at *dal.ShardRead, db *gorm.DB) error {
+		var rows []entry
+		err := db.Order("score DESC, at, player").Limit(n).Find(&rows).Error
+		at.Rows += int64(len(rows))
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, rows...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(x, y entry) int {
+		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.At, y.At), cmp.Compare(x.Player, y.Player))
+	})
+	top := make([]Entry, 0, min(n, len(all)))
+	for _, e := range all[:min(n, len(all))] {
+		top = append(top, Entry{Player: e.Player, Score: e.Score, At: time.UnixMicro(e.At).UTC()})
+	}
+	return top, nil
+}
+
+// Rank returns the player's rank, 1 for the best, and its entry: exact as of the reads, by one statement at the player's group and one count for each
+// shard.
+//
+// It returns [gorm.ErrRecordNotFound] for a player without an entry, else the errors of [Board.Top].
+func (b *Board) Rank(ctx context.Context, player string) (int64, Entry, error) {
+	if err := b.checkUse(ctx, player); err != nil {
+		return 0, Entry{}, err
+	}
+	place := b.places[b.group(player)]
+	var own entry
+	if err := b.store.On(ctx, dal.Key(Keyspace, string(place))).Where("place = ? AND player = ?", string(place), player).Take(&own).Error; err != nil {
+		return 0, Entry{}, fmt.Errorf("board: rank in %q: %w", b.cfg.Name, err)
+	}
+	var mu sync.Mutex
+	var better int64
+	err := b.each(ctx, "board rank", func(at *dal.ShardRead, db *gorm.DB) error {
+		var n int64
+		err := db.Model(&entry{}).Where("(score > ? OR (score = ? AND (at < ? OR (at = ? AND player < ?))))", own.Score, own.Score, own.At, own.At, player).Count(&n).Error
+		at.Rows++
+		mu.Lock()
+		defer mu.Unlock()
+		better += n
+		return err
+	})
+	if err != nil {
+		return 0, Entry{}, err
+	}
+	return better + 1, Entry{Player: player, Score: own.Score, At: time.UnixMicro(own.At).UTC()}, nil
+}
+
+// each calls fn for each shard that owns groups, several at a time, with a handle on the entries of those groups.
+func (b *Board) each(ctx context.Context, op string, fn func(at *dal.ShardRead, db *gorm.DB) error) error {
+	if err := b.checkTenant(ctx); err != nil {
+		return err
+	}
+	_, err := b.store.FanOut(ctx, dal.FanOutSpec{Op: op, Keyspace: Keyspace, Keys: b.places}, func(_ context.Context, at *dal.ShardRead, db *gorm.DB) error {
+		places := make([]string, len(at.Keys))
+		for i, k := range at.Keys {
+			places[i] = string(k)
+		}
+		return fn(at, db.Where("board = ? AND place IN ?", b.cfg.Name, places))
+	})
+	return err
+}
+
+// group returns the player's group, the same in every process.
+func (b *Board) group(player string) int {
+	return int(shardrouter.HashBare(player) % uint64(len(b.places)))
+}
+
+func (b *Board) checkUse(ctx context.Context, player string) error {
+	if player == "" || len(player) > maxPlayer {
+		return &ConfigError{Board: b.cfg.Name, Problem: fmt.Sprintf("a player id of %d bytes, want 1 to %d", len(player), maxPlayer)}
+	}
+	return b.checkTenant(ctx)
+}
+
+func (b *Board) checkTenant(ctx context.Context) error {
+	id, err := tenant.FromContext(ctx)
+	if err == nil && id != b.tenant {
+		err = &TenantError{Board: b.cfg.Name, Opened: b.tenant, Used: id}
+	}
+	return err
+}

@@ -1,0 +1,53 @@
+package board
+
+import (
+	"fmt"
+
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// ConfigError reports a [Config] or an argument that cannot be. Nothing was sent.
+type ConfigError struct {
+	Board   string
+	Problem string
+}
+
+// Error names the board and the problem.
+func (e *ConfigError) Error() string { return fmt.Sprintf("board: board %q: %s", e.Board, e.Problem) }
+
+// GroupsChangedError reports a board that was made with another number of groups or another K. Its rows lie where the old number placed them, so it is
+// not opened, and nothing was changed.
+type GroupsChangedError struct {
+	Tenant             tenant.ID
+	Board              string
+	Groups, Keep       int // as the board was made
+	AskGroups, AskKeep int // as it was asked for
+}
+
+// Error names both definitions.
+func (e *GroupsChangedError) Error() string {
+	return fmt.Sprintf("board: tenant %q: board %q has %d groups that keep %d each, asked for %d that keep %d: open it as it was made, or fill a board of another name",
+		e.Tenant, e.Board, e.Groups, e.Keep, e.AskGroups, e.AskKeep)
+}
+
+// TooDeepError reports a read of more entries than each group keeps. Nothing was sent.
+type TooDeepError struct {
+	Board   string
+	N, Keep int
+}
+
+// Error names the board and its limit.
+func (e *TooDeepError) Error() string {
+	return fmt.Sprintf("board: board %q: top %d asked for, but each group keeps %d", e.Board, e.N, e.Keep)
+}
+
+// TenantError reports a board that was opened for one tenant and used under another. Nothing was sent.
+type TenantError struct {
+	Board        string
+	Opened, Used tenant.ID
+}
+
+// Error names the board and both tenants.
+func (e *TenantError) Error() string {
+	return fmt.Sprintf("board: board %q was opened for tenant %q and used under %q", e.Board, e.Opened, e.Used)
+}

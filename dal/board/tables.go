@@ -1,0 +1,41 @@
+package board
+
+import (
+	"github.com/tenantdal/tenantdal/dal"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// Keyspace places the groups of all boards.
+const Keyspace = "board"
+
+// definition is how a board was made. It lies on the board's home shard, the owner of its name.
+type definition struct {
+	TenantID   tenant.ID `gorm:"column:tenant_id;primaryKey;size:63;not null"`
+	Board      string    `gorm:"column:board;primaryKey;size:64;not null"`
+	GroupCount int       `gorm:"column:group_count;not null"`
+	KeepCount  int       `gorm:"column:keep_count;not null"`
+}
+
+// TableName returns "board_definitions".
+func (definition) TableName() string { return "board_definitions" }
+
+// entry is a player's row.
+type entry struct {
+	TenantID tenant.ID `gorm:"column:tenant_id;primaryKey;size:63;not null"`
+	Place    string    `gorm:"column:place;primaryKey;size:80;not null"` // "<board>/<group>"
+	Player   string    `gorm:"column:player;primaryKey;size:255;not null"`
+	Board    string    `gorm:"column:board;size:64;not null"`
+	Score    int64     `gorm:"column:score;not null"`
+	At       int64     `gorm:"column:at;not null"` // microseconds since 1970
+}
+
+// TableName returns "board_entries".
+func (entry) TableName() string { return "board_entries" }
+
+// Tables returns the declarations of this package's tables, for dal.Config.Tables. Their DDL is the set "board" of package migrations/schema.
+func Tables() []dal.Table {
+	return []dal.Table{
+		dal.Tenant[definition](Keyspace, "board"),
+		dal.Tenant[entry](Keyspace, "place"),
+	}
+}
