@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"gorm.io/gorm"
@@ -23,6 +24,7 @@ import (
 // database is one physical database: its pools and its one *gorm.DB. It is immutable once opened: the place of one tenant that was
 // closed and is opened again is another database.
 type database struct {
+	ordered sync.Map // table -> map[string]column, as [database.orderOf] first saw them
 	store   *Store
 	place   Place
 	dialect Dialect

@@ -504,3 +504,43 @@ func (e *CapacityError) Error() string {
 
 // Is reports that every CapacityError is an [ErrCapacity].
 func (e *CapacityError) Is(target error) bool { return target == ErrCapacity }
+
+// ErrOffset reports an offset over shards that is out of range. Nothing was sent. Possibly wrapped; see [OffsetError].
+var ErrOffset = errors.New("dal: offset over shards refused")
+
+// OffsetError names the offset. It is [ErrOffset].
+type OffsetError struct{ Offset int }
+
+// Error names the offset, the bound, and the call to use.
+func (e *OffsetError) Error() string {
+	return fmt.Sprintf("dal: refused: OFFSET %d over shards, at most %d: each shard would send all rows before it; use Query.Page, which costs the same at any depth", e.Offset, MaxOffset)
+}
+
+// Is reports that every OffsetError is an [ErrOffset].
+func (e *OffsetError) Is(target error) bool { return target == ErrOffset }
+
+// ErrOrder reports an order over shards that cannot be reproduced. Possibly wrapped; see [OrderError].
+var ErrOrder = errors.New("dal: order over shards refused")
+
+// OrderError names the column and why rows of several shards cannot be put in its order. It is [ErrOrder].
+type OrderError struct{ Table, Column, Problem string }
+
+// Error names table, column and problem.
+func (e *OrderError) Error() string {
+	return fmt.Sprintf("dal: refused: table %q: rows of several shards cannot be ordered by column %q: %s", e.Table, e.Column, e.Problem)
+}
+
+// Is reports that every OrderError is an [ErrOrder].
+func (e *OrderError) Is(target error) bool { return target == ErrOrder }
+
+// ErrCursor reports a cursor that is not this query's. Nothing was sent. Possibly wrapped; see [CursorError].
+var ErrCursor = errors.New("dal: cursor refused")
+
+// CursorError says why. It is [ErrCursor], and holds nothing of the cursor.
+type CursorError struct{ Problem string }
+
+// Error says why.
+func (e *CursorError) Error() string { return "dal: cursor refused: " + e.Problem }
+
+// Is reports that every CursorError is an [ErrCursor].
+func (e *CursorError) Is(target error) bool { return target == ErrCursor }

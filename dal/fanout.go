@@ -144,7 +144,9 @@ func (s *Store) FanOut(ctx context.Context, spec FanOutSpec, fn func(ctx context
 	if err != nil {
 		return FanOutReport{}, err
 	}
-	return f.run(ctx, func(ctx context.Context, at *ShardRead, b *binding) error { return fn(ctx, at, handle(ctx, b, &pool{b})) })
+	return f.run(ctx, func(ctx context.Context, at *ShardRead, b *binding) error {
+		return fn(ctx, at, handle(ctx, b, &pool{b}))
+	})
 }
 
 // fanOut is a call over shards that may begin.
