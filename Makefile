@@ -103,8 +103,9 @@ fuzz: test-deps ## Compare DIFFERENTIAL (1000000) random statements beside other
 demo: ## Run the donation example; DEMO_ARGS="-shards mariadb:3" for real servers
 	$(GO) run ./examples/guilddonation $(DEMO_ARGS)
 
-bench: ## Print what the layer costs beside plain gorm and its peers; BENCH_ARGS="-case First" for one case
+bench: ## Print what the layer costs beside plain gorm, and routing beside its peers; BENCH_ARGS="-case First", ROUTING_ARGS="-parts swap" for a part
 	cd bench && $(GO) run ./cmd/layer $(BENCH_ARGS)
+	cd bench && $(GO) run ./cmd/routing $(ROUTING_ARGS)
 
 bench-test: ## Vet the benchmarks' own module and run each of them once
 	cd bench && $(GO) vet ./... && $(GO) test -count=1 -timeout 5m ./...

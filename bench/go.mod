@@ -3,6 +3,8 @@ module github.com/tenantdal/tenantdal/bench
 go 1.26.0
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0
+	github.com/dgryski/go-jump v0.0.0-20170409065014-e1f439676b57
 	github.com/go-saas/saas v0.6.3
 	github.com/pingcap/tidb/pkg/parser v0.0.0-20260418072757-ce92298d1124
 	github.com/tenantdal/tenantdal v0.0.0
