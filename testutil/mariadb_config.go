@@ -40,6 +40,9 @@ type MariaDBConfig struct {
 	// Restart makes a server that ends by itself come back, after a pause that grows from 0.1 to 5 s. Ten failures in a row
 	// end that; see [MariaDB.Wait]. [MariaDB.Stop] and [MariaDB.Kill] are never undone.
 	Restart bool
+
+	// loopbackPort is where the server listens on the loopback interface too; zero: nowhere. A replica cannot be told a socket's path.
+	loopbackPort int
 }
 
 // reservedArgs are the options of mariadbd that the handle itself depends on. The server takes any unambiguous beginning of a

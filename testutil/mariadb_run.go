@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -255,6 +256,9 @@ func (m *MariaDB) serverArgs(socket string) []string {
 	args = append(args, storageArgs...)
 	if os.Geteuid() == 0 {
 		args = append(args, "--user=root") // without it mariadbd refuses to run as root
+	}
+	if m.cfg.loopbackPort != 0 {
+		args = append(args, "--skip-networking=OFF", "--bind-address=127.0.0.1", "--port="+strconv.Itoa(m.cfg.loopbackPort))
 	}
 	return append(args, m.cfg.ExtraArgs...)
 }
