@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,12 @@ type Endpoint struct {
 	// PostgreSQL: the second login of a place, for system scopes. Its policies open the declared tables alone.
 	SystemUser     string
 	SystemPassword string
+
+	// Zone is where the server stands: a name that [Config.Zone] is compared with. Empty: not said.
+	Zone string
+	// Replicas are servers that copy this one, every database and login of it, MySQL and MariaDB alone. Of each, Network, Address and Zone are needed; User and
+	// Password where they differ from the primary's, and never for a login that the store derives. See [Replica].
+	Replicas []Endpoint
 }
 
 // String names the endpoint without its password.
@@ -160,10 +167,12 @@ func (c Cluster) Validate() error {
 	}
 	switch c.Dialect {
 	case SQLite:
+		errs = append(errs, c.checkReplicas()...)
 		if c.Dir == "" {
 			errs = append(errs, errors.New("dal: Cluster.Dir is empty: name the folder of the SQLite files"))
 		}
 	case MySQL, Postgres:
+		errs = append(errs, c.checkReplicas()...)
 		if c.Dialect == Postgres && c.secret() == "" && len(c.Shards) > 0 {
 			errs = append(errs, ErrNoLoginSecret)
 		}
@@ -187,6 +196,46 @@ func (c Cluster) Validate() error {
 	return errors.Join(errs...)
 }
 
+// checkReplicas refuses replicas that are not described as they should be.
+func (c Cluster) checkReplicas() (errs []error) {
+	check := func(of string, e Endpoint) {
+		seen := map[string]bool{e.Network + "|" + e.Address: true}
+		for i, r := range e.Replicas {
+			bad := func(reason string) {
+				errs = append(errs, &ReplicaConfigError{Field: fmt.Sprintf("%s.Replicas[%d]", of, i), Reason: reason})
+			}
+			at := r.Network + "|" + r.Address
+			switch {
+			case c.Dialect != MySQL:
+				bad("replicas are for MySQL and MariaDB alone, not for " + string(c.Dialect))
+			case r.Network == "" || r.Address == "":
+				bad("it has no network or no address")
+			case r.Dialect != "" && r.Dialect != MySQL:
+				bad("its dialect is " + string(r.Dialect))
+			case r.Database != "" && r.Database != e.Database:
+				bad("it names another database than its primary")
+			case len(r.Replicas) > 0:
+				bad("it has replicas of its own: list them beside it")
+			case r.SystemUser != "" || r.SystemPassword != "" || r.Path != "":
+				bad("it has a system user or a path, which are of other dialects")
+			case seen[at]:
+				bad("it is its primary, or named twice")
+			}
+			seen[at] = true
+		}
+	}
+	for i, e := range c.Shards {
+		check(fmt.Sprintf("Cluster.Shards[%d]", i), e)
+	}
+	if c.Dedicated != nil {
+		check("Cluster.Dedicated", *c.Dedicated)
+	}
+	return errs
+}
+
+// derived reports a MySQL place whose login the cluster derives: that of a tenant with a database of its own.
+func (c Cluster) derived(p Place) bool { return !slices.Contains(c.ShardIDs(), p.Shard) }
+
 // Control returns the control database's endpoint: control.db, or the schema tdal_control on the first server, named after the first shard's
 // database so that two deployments can share a server.
 func (c Cluster) Control() Endpoint {
@@ -195,6 +244,7 @@ func (c Cluster) Control() Endpoint {
 	}
 	e := c.Shards[0]
 	e.Database += "_tdal_control"
+	e.Replicas = nil           // it is read where it is written
 	if c.Dialect == Postgres { // no tenant has anything to do there
 		e = c.logins(e, "control")
 		e.User, e.Password = e.SystemUser, e.SystemPassword

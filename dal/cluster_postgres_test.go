@@ -2,6 +2,7 @@ package dal_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestParseURLs_Postgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := dal.Endpoint{Dialect: dal.Postgres, Network: "tcp", Address: "db2:5433", User: "op", Password: "secret", Database: "game"}
-	if c.Shards[1] != want {
+	if !reflect.DeepEqual(c.Shards[1], want) {
 		t.Errorf("got %+v, want %+v", c.Shards[1], want)
 	}
 	if got := c.Shards[0].String(); got != "postgres://op@tcp(db1:5432)/game" {
@@ -77,7 +78,7 @@ func TestPostgresCluster_LoginsAreTheDatabasesOwn(t *testing.T) {
 			t.Errorf("%+v: a name has more than PostgreSQL's 63 bytes", e)
 		}
 		again, _ := c.Endpoint(at.place, "big")
-		if again != e {
+		if !reflect.DeepEqual(again, e) {
 			t.Error("the logins differ from call to call")
 		}
 	}

@@ -38,6 +38,10 @@ type Config struct {
 	ServerConns int
 	// ConnMaxLifetime is how long a MySQL connection is used. Zero means 3 minutes.
 	ConnMaxLifetime time.Duration
+	// Zone is where this process runs, as [Endpoint.Zone] has it. [Nearest] reads there, and [Replica] prefers it. Empty: nowhere in particular.
+	Zone string
+	// ReplicaLag is how far behind a replica may be that [Nearest] reads from. Zero means 10s.
+	ReplicaLag time.Duration
 	// LockWait is how long a statement waits for another transaction's row lock, in whole seconds: MySQL's own default is 50. The error that follows is
 	// [IsRetryable] and poisons its transaction. Zero means 3s. SQLite waits 5s for a lock of another process.
 	LockWait time.Duration
@@ -79,6 +83,9 @@ func (c Config) WithDefaults() Config {
 	if c.ConnMaxLifetime == 0 {
 		c.ConnMaxLifetime = 3 * time.Minute
 	}
+	if c.ReplicaLag == 0 {
+		c.ReplicaLag = 10 * time.Second
+	}
 	if c.LockWait == 0 {
 		c.LockWait = 3 * time.Second
 	}
@@ -106,6 +113,9 @@ func (c Config) Validate() error {
 	}
 	if c.LockWait < 0 {
 		errs = append(errs, errors.New("dal: Config.LockWait is negative"))
+	}
+	if c.ReplicaLag < 0 {
+		errs = append(errs, errors.New("dal: Config.ReplicaLag is negative"))
 	}
 	if c.MaxOpen < 0 {
 		errs = append(errs, errors.New("dal: Config.MaxOpen is negative"))
@@ -158,6 +168,11 @@ func (c Config) checkServers() (errs []error) {
 			want[at] += controlConns
 		}
 		servers = append(servers, at)
+		for _, r := range e.Replicas {
+			at := r.Network + " " + r.Address
+			want[at] += full.MaxOpen + systemConns
+			servers = append(servers, at)
+		}
 	}
 	slices.Sort(servers)
 	for _, at := range slices.Compact(servers) {

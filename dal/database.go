@@ -38,6 +38,9 @@ type database struct {
 	lanes   lanes
 	owner   tenant.ID // whose place it is; empty for a shared one that nobody asked for
 	seat    *seat     // what keeps the place of one tenant open; nil for a shared place
+	zone    string    // where it stands; empty: not said
+
+	*replicaState // nil without replicas
 }
 
 // reached says how a MySQL place was reached.
@@ -69,7 +72,9 @@ func (s *Store) openDatabase(ctx context.Context, p Place, e Endpoint) (*databas
 	case SQLite:
 		err = db.openSQLite(ctx, e, s.cfg.Cluster.Synchronous, opts)
 	case MySQL:
-		mariaDB, err = db.openMySQL(ctx, e, s.cfg.ConnMaxLifetime, opts)
+		if mariaDB, err = db.openMySQL(ctx, e, s.cfg.ConnMaxLifetime, opts); err == nil {
+			err = db.openReplicas(e)
+		}
 	case Postgres:
 		err = db.openPostgres(ctx, e, s.cfg.ConnMaxLifetime, opts)
 	default:
@@ -255,11 +260,21 @@ func (db *database) stats() wire.Stats {
 	if db.system != nil {
 		s = s.Add(db.system.Stats())
 	}
+	if db.replicaState != nil {
+		for _, r := range db.replicas {
+			s = s.Add(r.db.stats())
+		}
+	}
 	return s
 }
 
 func (db *database) close() error {
 	var errs []error
+	if db.replicaState != nil {
+		for _, r := range db.replicas {
+			errs = append(errs, r.db.close())
+		}
+	}
 	for _, p := range []*wire.Pool{db.reader, db.system, db.writer} {
 		if p == nil {
 			continue

@@ -75,6 +75,7 @@ func (c *directConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	sessionOf(ctx).note(c.store, p, pinned) // what it writes is not seen here
 	b := &binding{store: c.store, db: place, tenant: t, id: t.ID}
 	db, permit, err := b.enter(ctx, true)
 	if err != nil {
@@ -167,6 +168,8 @@ func (p *pool) GetDBConn() (*sql.DB, error) {
 		return nil, ErrReadOnly
 	case p.bypass != nil:
 		return nil, &ShapeError{Shape: "DB() or Connection() under a system scope", Hint: "use the handle's own methods"}
+	case p.asked != nil:
+		return nil, p.refuseWrite("DB() or Connection()")
 	}
 	return p.store.direct(p.frontOf())
 }

@@ -442,10 +442,6 @@ func (e *FanOutError) Unwrap() []error {
 	return errs
 }
 
-// ErrReadOnly reports a statement that writes or locks, or a transaction that could, on a handle that only reads: see [Store.FanOut]. Nothing was sent.
-// Possibly wrapped.
-var ErrReadOnly = errors.New("dal: refused: a handle for reads across shards only reads; ask Store.On for the row's own key")
-
 // ErrStaleTopology reports a write that was refused since the topology could not be confirmed for too long. Nothing was sent. Possibly wrapped; see
 // [StaleTopologyError].
 var ErrStaleTopology = errors.New("dal: the topology is stale")
@@ -544,3 +540,78 @@ func (e *CursorError) Error() string { return "dal: cursor refused: " + e.Proble
 
 // Is reports that every CursorError is an [ErrCursor].
 func (e *CursorError) Is(target error) bool { return target == ErrCursor }
+
+// ErrReadOnly reports a statement that writes or locks, or a transaction that could, on a handle that only reads: one of [Store.FanOut], or
+// one with [Replica] or [Nearest], where it is a [*ReadOnlyError]. Nothing was sent. Possibly wrapped.
+var ErrReadOnly = errors.New("dal: refused: the handle only reads; ask Store.On for the row's own key, without Replica or Nearest")
+
+// ErrOption reports an [Option] that cannot be used. Possibly wrapped; see [OptionError].
+var ErrOption = errors.New("dal: option refused")
+
+// OptionError names the option. It is [ErrOption].
+type OptionError struct{ Option, Reason string }
+
+// Error names the option and what is wrong with it.
+func (e *OptionError) Error() string { return fmt.Sprintf("dal: option %s: %s", e.Option, e.Reason) }
+
+// Is reports that every OptionError is an [ErrOption].
+func (e *OptionError) Is(target error) bool { return target == ErrOption }
+
+// ReadOnlyError names what was refused on a handle that may read from a replica: a write, a locking read, a transaction, a raw connection. Nothing was sent. It is [ErrReadOnly].
+type ReadOnlyError struct {
+	Place Place
+	What  string
+}
+
+// Error names the place and what was refused.
+func (e *ReadOnlyError) Error() string {
+	return fmt.Sprintf("dal: %s in place %s on a handle with Replica or Nearest: use a handle without", e.What, e.Place)
+}
+
+// Is reports that every ReadOnlyError is an [ErrReadOnly].
+func (e *ReadOnlyError) Is(target error) bool { return target == ErrReadOnly }
+
+// ErrReplicaInTransaction reports [Replica] or [Nearest] inside [Store.Transaction], whose reads belong to the transaction.
+var ErrReplicaInTransaction = errors.New("dal: a transaction reads from the primary: ask for the handle without Replica or Nearest, or outside")
+
+// ErrReplicaLag reports a read with [OrRefuse] for which there is no fit replica. Possibly wrapped; see [ReplicaLagError].
+var ErrReplicaLag = errors.New("dal: no replica is fit")
+
+// ReplicaLagError says what was asked for. It is [ErrReplicaLag].
+type ReplicaLagError struct {
+	Place    Place
+	MaxLag   time.Duration
+	Replicas int  // how many were considered
+	Session  bool // the caller's session has written in the place, and no replica is known to have that
+	Err      error
+}
+
+// Error names the place and the bound.
+func (e *ReplicaLagError) Error() string {
+	text := fmt.Sprintf("dal: place %s: none of %d replicas is known to be at most %v behind", e.Place, e.Replicas, e.MaxLag)
+	if e.Session {
+		text += " and to have what the session wrote"
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Is reports that every ReplicaLagError is an [ErrReplicaLag].
+func (e *ReplicaLagError) Is(target error) bool { return target == ErrReplicaLag }
+
+// Unwrap returns why the last replica was not used, or nil.
+func (e *ReplicaLagError) Unwrap() error { return e.Err }
+
+// ErrReplicaConfig reports a replica in a [Cluster] that cannot be used. Possibly wrapped and joined; see [ReplicaConfigError].
+var ErrReplicaConfig = errors.New("dal: replica refused")
+
+// ReplicaConfigError names the field. It is [ErrReplicaConfig].
+type ReplicaConfigError struct{ Field, Reason string }
+
+// Error names the field and what is wrong with it.
+func (e *ReplicaConfigError) Error() string { return fmt.Sprintf("dal: %s: %s", e.Field, e.Reason) }
+
+// Is reports that every ReplicaConfigError is an [ErrReplicaConfig].
+func (e *ReplicaConfigError) Is(target error) bool { return target == ErrReplicaConfig }

@@ -98,7 +98,9 @@ func (l *Library) Exec(ctx context.Context, st *wire.Statement, args ...any) (sq
 		return nil, err
 	}
 	defer permit.Release()
-	return db.of(st.System(), true).ExecContext(ctx, st.Text(), args...)
+	res, err := db.of(st.System(), true).ExecContext(ctx, st.Text(), args...)
+	sessionOf(ctx).ended(l.store, l.place, err)
+	return res, err
 }
 
 // Query runs a constant that returns rows. The caller closes them.
@@ -125,7 +127,7 @@ func (l *Library) Tx(ctx context.Context, fn func(tx *LibraryTx) error) error {
 	if err != nil {
 		return err
 	}
-	tx := &LibraryTx{shard: l.place.Shard, tx: &transaction{tx: inner}}
+	tx := &LibraryTx{shard: l.place.Shard, tx: &transaction{tx: inner, writes: writes{sessionOf(ctx), l.store, l.place}}}
 	done := false
 	defer func() {
 		if !done {

@@ -342,6 +342,19 @@ func (o *ownPlaces) sent() wire.Stats {
 	return sum
 }
 
+// all returns the databases that are open.
+func (o *ownPlaces) all() []*database {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var list []*database
+	for _, s := range o.seats {
+		if s.db != nil {
+			list = append(list, s.db)
+		}
+	}
+	return list
+}
+
 // find returns the place's database if it is open, without holding it.
 func (o *ownPlaces) find(p Place) *database {
 	o.mu.Lock()

@@ -29,6 +29,7 @@ type binding struct {
 	scope    *systemScope   // beside bypass
 	err      error          // a refused handle: everything returns it
 	reads    bool           // a handle of one shard for reads across shards: it has no key, and writes nothing
+	asked    *reads         // where its reads may go; nil for a handle of the primary
 
 	standing standing                 // what the tenant's status allowed when the handle was made
 	renewed  atomic.Pointer[standing] // what it allowed when it was last looked up since; nil before
@@ -44,24 +45,50 @@ var (
 )
 
 // admit judges the mark, then takes what the statement needs: a token, a permit of the tenant's share, and on SQLite the writer's turn.
-func (p *pool) admit(ctx context.Context, op, text string, write bool) (context.Context, *wire.Mark, *sql.DB, error) {
+func (p *pool) admit(ctx context.Context, op, text string, write bool) (context.Context, *wire.Mark, target, error) {
 	if p.err != nil {
-		return ctx, nil, nil, p.err
+		return ctx, nil, target{}, p.err
 	}
 	m, err := wire.Admit(ctx, string(p.db.place.Shard), op, text)
 	if err != nil {
-		return ctx, nil, nil, err
+		return ctx, nil, target{}, err
 	}
 	if m.Permit != nil { // a Valuer of the caller's runs inside the call and sends it again
-		return ctx, nil, nil, &wire.UnmarkedError{Shard: string(p.db.place.Shard), Op: op, Why: "the context's mark is in use"}
+		return ctx, nil, target{}, &wire.UnmarkedError{Shard: string(p.db.place.Shard), Op: op, Why: "the context's mark is in use"}
 	}
 	write = write || m.Write
-	db, permit, err := p.enter(ctx, write)
+	if p.asked != nil && write {
+		return ctx, nil, target{}, p.refuseWrite("a write, a locking read or Exec")
+	}
+	to, permit, err := p.target(ctx, write)
 	if err != nil {
-		return ctx, nil, nil, err
+		return ctx, nil, target{}, err
 	}
 	m.Permit = permit
-	return ctx, m, db.of(p.bypass != nil, write), nil
+	return ctx, m, to, nil
+}
+
+// target is where a statement goes.
+type target struct {
+	*sql.DB
+	replica *replica // nil for the primary
+}
+
+// target takes a permit for a statement, of the server that it goes to.
+func (p *pool) target(ctx context.Context, write bool) (target, wire.Permit, error) {
+	if p.asked == nil {
+		db, permit, err := p.enter(ctx, write)
+		if err != nil {
+			return target{}, nil, err
+		}
+		return target{DB: db.of(p.bypass != nil, write)}, permit, nil
+	}
+	return p.enterReads(ctx, p.reader)
+}
+
+// refuseWrite refuses what is no plain read on a handle that may read from a replica.
+func (b *binding) refuseWrite(what string) error {
+	return &ReadOnlyError{Place: b.db.place, What: what}
 }
 
 // ended spends the mark of a statement that was sent, and drops the call's hold on the permit; the connection keeps its own.
@@ -121,7 +148,9 @@ func (p *pool) ExecContext(ctx context.Context, text string, args ...any) (sql.R
 		return nil, err
 	}
 	defer ended(m)
-	return db.ExecContext(ctx, text, args...)
+	res, err := db.ExecContext(ctx, text, args...)
+	sessionOf(ctx).ended(p.store, p.db.place, err)
+	return res, err
 }
 
 // QueryContext sends a marked statement; its permit lives until the rows are closed.
@@ -131,7 +160,17 @@ func (p *pool) QueryContext(ctx context.Context, text string, args ...any) (*sql
 		return nil, err
 	}
 	defer ended(m)
-	return db.QueryContext(ctx, text, args...)
+	if m.Write { // its commit comes with the end of its rows
+		sessionOf(ctx).note(p.store, p.db.place, pinned)
+	}
+	rows, err := db.QueryContext(ctx, text, args...)
+	if db.lost(ctx, err) {
+		if db, err = p.instead(ctx, m, err); err != nil {
+			return nil, err
+		}
+		return db.QueryContext(ctx, text, args...)
+	}
+	return rows, err
 }
 
 // QueryRowContext sends a marked statement; a refusal comes out of Scan.
@@ -141,7 +180,17 @@ func (p *pool) QueryRowContext(ctx context.Context, text string, args ...any) *s
 		return errorRow(err)
 	}
 	defer ended(m)
-	return db.QueryRowContext(ctx, text, args...)
+	if m.Write {
+		sessionOf(ctx).note(p.store, p.db.place, pinned)
+	}
+	row := db.QueryRowContext(ctx, text, args...)
+	if db.lost(ctx, row.Err()) {
+		if db, err = p.instead(ctx, m, row.Err()); err != nil {
+			return errorRow(err)
+		}
+		return db.QueryRowContext(ctx, text, args...)
+	}
+	return row
 }
 
 // BeginTx starts a transaction; its permit lives until it ends.
@@ -160,6 +209,9 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 	if err := p.matches(ctx); err != nil {
 		return nil, err
 	}
+	if p.asked != nil {
+		return nil, p.refuseWrite("a transaction")
+	}
 	write := opts == nil || !opts.ReadOnly
 	db, permit, err := p.enter(ctx, write)
 	if err != nil {
@@ -174,6 +226,9 @@ func (p *pool) begin(ctx context.Context, opts *sql.TxOptions) (*txPool, error) 
 		return nil, err
 	}
 	t.readOnly = p.latest().readOnly
+	if opts == nil || !opts.ReadOnly {
+		t.writes = writes{sessionOf(ctx), p.store, p.db.place}
+	}
 	t.pool = txPool{binding: p.binding, transaction: &t.transaction}
 	return &t.pool, nil
 }
@@ -214,6 +269,8 @@ type txPool struct {
 type transaction struct {
 	tx    *sql.Tx
 	owned bool // Store.Transaction ends it, and nobody else
+
+	writes writes // whose session is told of the commit
 
 	readOnly error // why nothing may be written in it: the tenant was suspended when it began; fixed
 
@@ -338,6 +395,7 @@ func (t *transaction) commit(shard shardrouter.ShardID) error {
 		return poisoned
 	}
 	err := t.tx.Commit()
+	t.writes.ended(err)
 	if err != nil && wire.IsConnection(err) && !errors.Is(err, wire.ErrPoisoned) {
 		return fmt.Errorf("%w on shard %q: %w", ErrOutcomeUnknown, shard, err)
 	}

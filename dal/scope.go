@@ -124,6 +124,9 @@ func judgeEarly(db *gorm.DB, v verb) {
 	if err == nil {
 		err = b.matches(db.Statement.Context)
 	}
+	if err == nil && b.asked != nil {
+		err = b.refuseWrite("a write")
+	}
 	if err == nil {
 		err = b.permits(db.Statement)
 	}
@@ -271,7 +274,11 @@ func scoped(db *gorm.DB, v verb, send func(*gorm.DB)) {
 		write = true
 	}
 	if err == nil && write {
-		err = b.permits(db.Statement)
+		if b.asked != nil {
+			err = b.refuseWrite("a write or a locking read")
+		} else {
+			err = b.permits(db.Statement)
+		}
 	}
 	if err != nil {
 		refuse(db, v, err)

@@ -608,7 +608,11 @@ func vouch(t tenant.Tenant, id tenant.ID) error {
 // refused. It takes no connection. An error of [Store.Route] comes out of every method of the handle.
 //
 // Inside [Store.Transaction] it returns a handle on the open transaction; a key of another shard is refused with [*CrossShardError].
-func (s *Store) On(ctx context.Context, key KeyRef) *gorm.DB {
+//
+// With [Nearest] or [Replica] the handle's reads may go to a replica of the place, chosen anew for each statement. Such a handle writes nothing, wherever it
+// reads: writes, locking reads, transactions and raw connections are refused with [*ReadOnlyError]. Inside [Store.Transaction] the options are refused with
+// [ErrReplicaInTransaction]. An option that cannot be used is an [*OptionError].
+func (s *Store) On(ctx context.Context, key KeyRef, opts ...Option) *gorm.DB {
 	if ctx == nil {
 		ctx = context.Background() // which names no tenant
 	}
@@ -616,7 +620,15 @@ func (s *Store) On(ctx context.Context, key KeyRef) *gorm.DB {
 	if err := s.bindTo(ctx, key, &h.binding); err != nil {
 		return s.refused(ctx, err)
 	}
+	rd, err := readsOf(opts)
+	if err != nil {
+		return s.refused(ctx, err)
+	}
+	h.binding.asked = rd
 	if t := heldBy(ctx, s); t != nil {
+		if rd != nil {
+			return s.refused(ctx, ErrReplicaInTransaction)
+		}
 		return t.join(ctx, &h.binding)
 	}
 	h.pool.binding = &h.binding

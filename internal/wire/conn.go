@@ -49,6 +49,9 @@ func (c *conn) judge(ctx context.Context, op, text string) (context.Context, *Ma
 			return ctx, nil, nil, err
 		}
 	}
+	if c.owner.opts.ReadOnly && (op == "begin" || op == "exec" || m.Write || v != nil && (v.Write || v.Locks)) {
+		return ctx, nil, nil, c.refused(op, &gate.Refusal{Code: gate.Shape, Reason: "a write, a lock or a transaction on a replica", Hint: "use a handle of the primary"})
+	}
 	if c.poisoned != nil && c.inTx {
 		return ctx, nil, nil, c.poisonError()
 	}

@@ -45,6 +45,8 @@ type Options struct {
 	Wrote func([]Written)
 	// Gate judges every statement of a tenant or a system scope as it leaves. Nil: only library and migration statements pass.
 	Gate *gate.Gate
+	// ReadOnly refuses, before anything is sent, whatever is no plain read: transactions, exec, and what the gate's verdict says writes or locks.
+	ReadOnly bool
 }
 
 // Connector wraps a driver's connector. It is safe for concurrent use.

@@ -23,6 +23,7 @@ type ownTables struct {
 	list      string // names of the library's tables in this database
 	checksums string
 	place     string
+	heartbeat string // empty: the dialect has no replicas
 }
 
 var ownTablesOf = map[dal.Dialect]ownTables{
@@ -40,6 +41,11 @@ var ownTablesOf = map[dal.Dialect]ownTables{
 			"shard VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, " +
 			"schema_name VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, " +
 			"PRIMARY KEY (id), CONSTRAINT c_tdal_place_one CHECK (id = 1)) ENGINE=InnoDB",
+		heartbeat: "CREATE TABLE IF NOT EXISTS tdal_heartbeat (" +
+			"id TINYINT NOT NULL, " +
+			"beat BIGINT NOT NULL, " +
+			"written_at DATETIME(6) NOT NULL, " +
+			"PRIMARY KEY (id), CONSTRAINT c_tdal_heartbeat_one CHECK (id = 1)) ENGINE=InnoDB",
 	},
 	dal.Postgres: {
 		list: "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND starts_with(relname, 'tdal_')",
@@ -65,6 +71,7 @@ var ownTablesOf = map[dal.Dialect]ownTables{
 const (
 	checksumsTable = "tdal_checksums"
 	placeTable     = "tdal_place"
+	heartbeatTable = "tdal_heartbeat"
 
 	selectPlace  = "SELECT shard, schema_name FROM tdal_place WHERE id = 1"
 	insertPlace  = "INSERT INTO tdal_place (id, shard, schema_name) VALUES (1, ?, ?)"
@@ -202,6 +209,11 @@ func (h *history) prepare(ctx context.Context, db *database) error {
 	if h.place == nil {
 		if err := db.execOne(ctx, insertPlace, string(db.place.Shard), db.place.Schema); err != nil {
 			return err
+		}
+	}
+	if own.heartbeat != "" && !h.tables[heartbeatTable] {
+		if err := db.exec(ctx, own.heartbeat); err != nil {
+			return db.grants.missing("create table "+heartbeatTable, err)
 		}
 	}
 	if !h.tables[checksumsTable] {
