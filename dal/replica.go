@@ -348,7 +348,8 @@ func (b *beats) at(number int64) (time.Duration, bool) {
 }
 
 // Beat writes one heartbeat into every open place that has replicas: the shared ones, and of the places that belong to one tenant those that were read with
-// [Replica] or [Nearest] within the last minute. Without heartbeats no replica is used: call it about every second, well below the lags that are asked for.
+// [Replica] or [Nearest] within the last minute. Without heartbeats no replica is used: [Store.Start] calls it every Config.TopologyPoll; without Start call
+// it about every second, well below the lags that are asked for.
 // Each is one statement on the primary. Places without replicas cost nothing.
 //
 // It returns the joined errors of the places that could not be reached; the others have their heartbeat. It needs no scope: it touches no tenant's row.

@@ -176,6 +176,33 @@ func TestReplica_A14_ReadsFromTheReplicaWhenAsked(t *testing.T) {
 	}
 }
 
+// Start writes the heartbeats: a store whose owner never calls Beat reads from the replica.
+func TestReplica_StartBeats(t *testing.T) {
+	t.Parallel()
+	g := newReplicated(t)
+	s := newStoreOf(t, g, "near")
+	read := func() error {
+		var h Hero
+		return s.On(g.a, p7, dal.Replica(time.Minute), dal.OrRefuse()).First(&h, 1).Error
+	}
+	if err := read(); !errors.Is(err, dal.ErrReplicaLag) {
+		t.Fatalf("before Start: %v", err)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for err := read(); err != nil; err = read() {
+		if !errors.Is(err, dal.ErrReplicaLag) || ctx.Err() != nil {
+			t.Fatalf("after Start: %v", err)
+		}
+		if err := g.pair.Sync(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // newStoreOf opens a second store of the same cluster, in another zone.
 func newStoreOf(tb testing.TB, g *replicated, zone string) *dal.Store {
 	tb.Helper()

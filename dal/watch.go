@@ -43,6 +43,8 @@ type watcher struct {
 // A snapshot is only ever replaced by a whole newer one. A look that fails is logged and told by [Store.Health]; the next one comes after the usual time.
 // A Notifier that cannot be reached is tried again after each look.
 //
+// It also calls [Store.Beat] every Config.TopologyPoll, which costs nothing without replicas.
+//
 // A second Start while the watch runs does nothing. It returns [ErrClosed] for a closed store.
 func (s *Store) Start(ctx context.Context) error {
 	if !s.begin() {
@@ -59,9 +61,42 @@ func (s *Store) Start(ctx context.Context) error {
 		defer s.watch.running.Store(false)
 		defer cancel()
 		defer unhook()
+		// Apart from the watch: a shard that hangs must not let the topology grow stale.
+		var beating sync.WaitGroup
+		defer beating.Wait()
+		beating.Go(func() { s.keepBeating(ctx) })
 		s.watchTopology(ctx)
 	}()
 	return nil
+}
+
+// keepBeating writes heartbeats until ctx ends. A failure is logged once, until one succeeds: without heartbeats reads go to the primary.
+func (s *Store) keepBeating(ctx context.Context) {
+	tick := time.NewTicker(s.cfg.TopologyPoll)
+	defer tick.Stop()
+	failed := false
+	for {
+		err := s.beatWithin(ctx, s.cfg.TopologyMaxAge)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil && !failed {
+			s.log.Warn("dal: no heartbeat, replicas are not used once their lag is unknown", "err", err)
+		}
+		failed = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// beatWithin writes the heartbeats of one moment.
+func (s *Store) beatWithin(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return s.Beat(ctx)
 }
 
 // watchTopology looks until ctx ends.
