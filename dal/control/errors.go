@@ -30,6 +30,9 @@ var (
 	// ErrPlacementTaken means that a shard or schema of a new tenant serves somebody else. The error is a [*PlacementTakenError].
 	ErrPlacementTaken = errors.New("control: placement taken")
 
+	// ErrEpochConflict means that the topology changed meanwhile. The error is an [*EpochConflictError].
+	ErrEpochConflict = errors.New("control: the topology changed meanwhile")
+
 	// ErrCorrupt means that a row of the control database is not what this package writes. The error is a [*CorruptError].
 	ErrCorrupt = errors.New("control: corrupt row")
 )
@@ -102,6 +105,28 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // Unwrap returns what is wrong with the row.
 func (e *CorruptError) Unwrap() error { return e.Err }
+
+// EpochConflictError reports a change of a topology that is not the present one any more. Nothing was changed. It is [ErrEpochConflict].
+type EpochConflictError struct {
+	Have shardrouter.Epoch // the present one
+	Want shardrouter.Epoch // the one that was to be changed
+}
+
+// Error names both epochs and the way on.
+func (e *EpochConflictError) Error() string {
+	return fmt.Sprintf("control: the topology is of epoch %d, the change was made for epoch %d: read it anew, and decide again", e.Have, e.Want)
+}
+
+// Is reports whether target is [ErrEpochConflict].
+func (e *EpochConflictError) Is(target error) bool { return target == ErrEpochConflict }
+
+// ChangeArgumentError reports an argument of a change that cannot be kept. Nothing was changed.
+type ChangeArgumentError struct{ What, Problem string }
+
+// Error names the argument and the problem.
+func (e *ChangeArgumentError) Error() string {
+	return fmt.Sprintf("control: %s %s", e.What, e.Problem)
+}
 
 func shardList(ids []shardrouter.ShardID) string {
 	names := make([]string, len(ids))

@@ -82,9 +82,12 @@ func register(name, text string) *wire.Statement { return wire.RegisterSystem(na
 
 var (
 	// One statement, so one snapshot on every isolation level. Whole tables: one row, the shards, the keyspaces.
-	stTopology = register("control.topology", "SELECT 0 AS kind, hash AS name, '' AS detail, epoch AS n FROM tdal_topology "+
-		"UNION ALL SELECT 1, shard, owner, 0 FROM tdal_shards "+
-		"UNION ALL SELECT 2, name, strategy, virtual_nodes FROM tdal_keyspaces")
+	// Pins come first: theirs are the types of the columns.
+	stTopology = register("control.topology", "SELECT 3 AS kind, shard_key AS k, tenant_id AS a, keyspace AS b, shard AS c, 0 AS n, '' AS txt FROM tdal_pins "+
+		"UNION ALL SELECT 4, shard_key, tenant_id, keyspace, shard, 0, '' FROM tdal_rooms "+
+		"UNION ALL SELECT 0, '', hash, '', '', epoch, '' FROM tdal_topology "+
+		"UNION ALL SELECT 1, '', shard, owner, state, weight, zone FROM tdal_shards "+
+		"UNION ALL SELECT 2, '', name, strategy, '', virtual_nodes, COALESCE(definition, '') FROM tdal_keyspaces")
 	// Primary key.
 	stEpoch = register("control.epoch", "SELECT epoch FROM tdal_topology WHERE id = 1")
 	// Primary key.
@@ -95,7 +98,7 @@ var (
 	// Primary key.
 	stShardOwner     = register("control.shard_owner", "SELECT owner FROM tdal_shards WHERE shard = ?")
 	stShardInsert    = register("control.shard_insert", "INSERT INTO tdal_shards (shard, owner, ord) VALUES (?, ?, ?)")
-	stKeyspaces      = register("control.keyspaces", "SELECT name, strategy, virtual_nodes FROM tdal_keyspaces ORDER BY name") // primary key, whole table
+	stKeyspaces      = register("control.keyspaces", "SELECT name, strategy, virtual_nodes, COALESCE(definition, '') FROM tdal_keyspaces ORDER BY name") // primary key, whole table
 	stKeyspaceInsert = register("control.keyspace_insert", "INSERT INTO tdal_keyspaces (name, strategy, virtual_nodes) VALUES (?, ?, ?)")
 )
 
@@ -137,3 +140,21 @@ var (
 
 // stLease reads one lease by primary key.
 var stLease = register("control.lease", "SELECT owner, fence, until_ms FROM tdal_node_leases WHERE node_id = ?")
+
+// Each by primary key.
+var (
+	stShardInfo      = register("control.shard_info", "UPDATE tdal_shards SET state = ?, zone = ?, weight = ? WHERE shard = ?")
+	stShardAdd       = register("control.shard_add", "INSERT INTO tdal_shards (shard, owner, ord, state, zone, weight) VALUES (?, ?, ?, ?, ?, ?)")
+	stShardDelete    = register("control.shard_delete", "DELETE FROM tdal_shards WHERE shard = ?")
+	stKeyspaceDefine = register("control.keyspace_define", "INSERT INTO tdal_keyspaces (name, strategy, virtual_nodes, definition) VALUES (?, ?, ?, ?)")
+	stKeyspaceUpdate = register("control.keyspace_update", "UPDATE tdal_keyspaces SET strategy = ?, virtual_nodes = ?, definition = ? WHERE name = ?")
+	stPinInsert      = register("control.pin_insert", "INSERT INTO tdal_pins (tenant_id, keyspace, shard_key, shard) VALUES (?, ?, ?, ?)")
+	stPinDelete      = register("control.pin_delete", "DELETE FROM tdal_pins WHERE tenant_id = ? AND keyspace = ? AND shard_key = ?")
+	stRoomInsert     = register("control.room_insert", "INSERT INTO tdal_rooms (tenant_id, keyspace, shard_key, shard) VALUES (?, ?, ?, ?)")
+	stRoomDelete     = register("control.room_delete", "DELETE FROM tdal_rooms WHERE tenant_id = ? AND keyspace = ? AND shard_key = ?")
+	stLogInsert      = register("control.topology_log_insert", "INSERT INTO tdal_topology_log (epoch, actor, reason, changes, at_ms) VALUES (?, ?, ?, ?, ?)")
+	stLog            = register("control.topology_log", "SELECT epoch, actor, reason, changes, at_ms FROM tdal_topology_log ORDER BY epoch DESC LIMIT ?")
+)
+
+// Unique key (owner, ord).
+var stShardLast = register("control.shard_last", "SELECT COALESCE(MAX(ord), -1) FROM tdal_shards WHERE owner = ?")

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -15,61 +16,82 @@ const (
 	rowTopology = iota
 	rowShard
 	rowKeyspace
+	rowPin
+	rowRoom
 )
 
-// Topology returns the present topology: epoch, hash, default shards, dedicated shards and keyspaces as of one moment, read by one statement.
+// Topology returns the present topology: epoch, hash, shards with what is known of them, keyspaces, pins and rooms as of one moment, read by one
+// statement.
 //
 // It returns [ErrNotMigrated], and a [*CorruptError] for rows that make no topology, an unknown hash or strategy included.
 func (s *Store) Topology(ctx context.Context) (*shardrouter.Topology, error) {
-	const op = "read the topology"
-	cfg := shardrouter.TopologyConfig{Dedicated: map[string][]shardrouter.ShardID{}}
-	err := query(ctx, s.pool, stTopology, nil, func(rows *sql.Rows) error {
+	t, err := readTopology(ctx, s.pool)
+	return t, failed("read the topology", err)
+}
+
+func readTopology(ctx context.Context, q querier) (*shardrouter.Topology, error) {
+	cfg := shardrouter.TopologyConfig{Dedicated: map[string][]shardrouter.ShardID{}, Info: map[shardrouter.ShardID]shardrouter.ShardInfo{}}
+	err := query(ctx, q, stTopology, nil, func(rows *sql.Rows) error {
 		var kind, n int64
-		var name, detail string
-		if err := rows.Scan(&kind, &name, &detail, &n); err != nil {
+		var key []byte
+		var a, b, c, text string
+		if err := rows.Scan(&kind, &key, &a, &b, &c, &n, &text); err != nil {
 			return err
 		}
 		switch kind {
 		case rowTopology:
 			epoch, err := parseEpoch(n)
-			if err != nil {
-				return err
-			}
-			cfg.Epoch, cfg.Hash = epoch, name
+			cfg.Epoch, cfg.Hash = epoch, a
+			return err
 		case rowShard:
-			id, err := parseShard(name)
-			if err != nil {
-				return err
-			}
-			if detail == "" {
-				cfg.Shards = append(cfg.Shards, id)
-				return nil
-			}
-			owner, err := tenant.ParseID(detail)
-			if err != nil {
-				return &CorruptError{Table: "tdal_shards", Err: err}
-			}
-			cfg.Dedicated[string(owner)] = append(cfg.Dedicated[string(owner)], id)
+			return addShard(&cfg, a, b, c, n, text)
 		case rowKeyspace:
-			k, err := parseKeyspace(name, detail, n)
-			if err != nil {
-				return err
-			}
+			k, err := parseKeyspace(a, b, n, text)
 			cfg.Keyspaces = append(cfg.Keyspaces, k)
+			return err
+		case rowPin:
+			cfg.Pins = append(cfg.Pins, shardrouter.Pin{Tenant: a, Keyspace: b, Key: shardrouter.Key(key), Shard: shardrouter.ShardID(c)})
+		case rowRoom:
+			cfg.Rooms = append(cfg.Rooms, shardrouter.Room{Tenant: a, Keyspace: b, Key: shardrouter.Key(key), Shard: shardrouter.ShardID(c)})
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, failed(op, err)
+		return nil, err
 	}
 	if cfg.Epoch == 0 {
-		return nil, fmt.Errorf("control: %s: there is none: %w", op, ErrNotMigrated)
+		return nil, fmt.Errorf("there is none: %w", ErrNotMigrated)
 	}
 	t, err := shardrouter.NewTopology(cfg)
 	if err != nil {
-		return nil, failed(op, &CorruptError{Table: "tdal_topology", Err: err})
+		return nil, &CorruptError{Table: "tdal_topology", Err: err}
 	}
 	return t, nil
+}
+
+// addShard reads one shard into cfg.
+func addShard(cfg *shardrouter.TopologyConfig, name, owner, state string, weight int64, zone string) error {
+	id, err := parseShard(name)
+	if err != nil {
+		return err
+	}
+	info := shardrouter.ShardInfo{Zone: zone, Weight: int(weight)}
+	if info.State, err = shardrouter.ParseShardState(state); err != nil {
+		return &CorruptError{Table: "tdal_shards", Err: err}
+	}
+	if info != (shardrouter.ShardInfo{Weight: 1}) {
+		cfg.Info[id] = info
+	}
+	if owner == "" {
+		cfg.Shards = append(cfg.Shards, id)
+		return nil
+	}
+	t, err := tenant.ParseID(owner)
+	if err != nil {
+		return &CorruptError{Table: "tdal_shards", Err: err}
+	}
+	cfg.Dedicated[string(t)] = append(cfg.Dedicated[string(t)], id)
+	return nil
 }
 
 // Epoch returns the epoch of the present topology: one row, by primary key. A topology read before is out of date when the epoch has grown.
@@ -190,15 +212,15 @@ func matchTopology(ctx context.Context, tx *sql.Tx, want *shardrouter.Topology) 
 	if !slices.Equal(shards, want.Shards()) {
 		return false, &TopologyMismatchError{What: "shards", Have: shardList(shards), Want: shardList(want.Shards())}
 	}
-	have := map[string]shardrouter.Keyspace{}
+	have, redefined := map[string]shardrouter.Keyspace{}, map[string]bool{} // by ChangeTopology, which knows more of it than a configuration does
 	err = query(ctx, tx, stKeyspaces, nil, func(rows *sql.Rows) error {
-		var name, strategy string
+		var name, strategy, text string
 		var n int64
-		if err := rows.Scan(&name, &strategy, &n); err != nil {
+		if err := rows.Scan(&name, &strategy, &n, &text); err != nil {
 			return err
 		}
-		k, err := parseKeyspace(name, strategy, n)
-		have[name] = k
+		k, err := parseKeyspace(name, strategy, n, text)
+		have[name], redefined[name] = k, text != ""
 		return err
 	})
 	if err != nil {
@@ -212,7 +234,7 @@ func matchTopology(ctx context.Context, tx *sql.Tx, want *shardrouter.Topology) 
 				return false, err
 			}
 			changed = true
-		case !old.Equal(k):
+		case !redefined[k.Name] && !old.Equal(k):
 			return false, &TopologyMismatchError{What: "keyspace " + k.Name, Have: describe(old), Want: describe(k)}
 		}
 	}
@@ -238,10 +260,24 @@ func parseShard(name string) (shardrouter.ShardID, error) {
 	return id, nil
 }
 
-// parseKeyspace reads one keyspace. [shardrouter.NewTopology] judges name and strategy; the number must fit before it can.
-func parseKeyspace(name, strategy string, virtualNodes int64) (shardrouter.Keyspace, error) {
-	if virtualNodes < shardrouter.MinVirtualNodes || virtualNodes > shardrouter.MaxVirtualNodes {
-		return shardrouter.Keyspace{}, &CorruptError{Table: "tdal_keyspaces", Err: fmt.Errorf("keyspace %q has %d virtual nodes", name, virtualNodes)}
+// parseKeyspace reads one keyspace, with its definition if it has one. [shardrouter.NewTopology] judges name and strategy; the number must fit before it can.
+func parseKeyspace(name, strategy string, virtualNodes int64, definition string) (shardrouter.Keyspace, error) {
+	corrupt := func(err error) (shardrouter.Keyspace, error) {
+		return shardrouter.Keyspace{}, &CorruptError{Table: "tdal_keyspaces", Err: err}
 	}
-	return shardrouter.Keyspace{Name: name, Strategy: strategy, VirtualNodes: int(virtualNodes)}, nil
+	if virtualNodes < shardrouter.MinVirtualNodes || virtualNodes > shardrouter.MaxVirtualNodes {
+		return corrupt(fmt.Errorf("keyspace %q has %d virtual nodes", name, virtualNodes))
+	}
+	k := shardrouter.Keyspace{Name: name, Strategy: strategy, VirtualNodes: int(virtualNodes)}
+	if definition == "" {
+		return k, nil
+	}
+	var full shardrouter.Keyspace
+	if err := json.Unmarshal([]byte(definition), &full); err != nil {
+		return corrupt(fmt.Errorf("keyspace %q: %w", name, err))
+	}
+	if full.Name != k.Name || full.Strategy != k.Strategy || full.VirtualNodes != k.VirtualNodes {
+		return corrupt(fmt.Errorf("keyspace %q: its definition is of another keyspace, strategy or number of virtual nodes", name))
+	}
+	return full, nil
 }
