@@ -615,3 +615,22 @@ func (e *ReplicaConfigError) Error() string { return fmt.Sprintf("dal: %s: %s", 
 
 // Is reports that every ReplicaConfigError is an [ErrReplicaConfig].
 func (e *ReplicaConfigError) Is(target error) bool { return target == ErrReplicaConfig }
+
+// LeftBehindError reports a change of the topology that was made, after which rows were found that it moved, or could not be looked for. They are on the
+// shard that owned them before. Change the topology back, or move them.
+type LeftBehindError struct {
+	Table string // empty where Err is set
+	Plan  *shardrouter.Plan
+	Err   error // why the databases could not be looked at; nil if rows were found
+}
+
+// Error names the table or the failure, and the way on.
+func (e *LeftBehindError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("dal: the topology changed to epoch %d, and whether rows were left behind is unknown: %v", e.Plan.To, e.Err)
+	}
+	return fmt.Sprintf("dal: the topology changed to epoch %d, and rows of table %q that came meanwhile were left behind: change it back, or move them", e.Plan.To, e.Table)
+}
+
+// Unwrap returns why the databases could not be looked at.
+func (e *LeftBehindError) Unwrap() error { return e.Err }
