@@ -243,6 +243,10 @@ func (s *Store) fresh() error {
 	return nil
 }
 
+// Topology returns the store's present snapshot of the topology, which never changes itself: a call that asks it several questions sees one epoch. It
+// performs no I/O.
+func (s *Store) Topology() *shardrouter.Topology { return s.snapshot() }
+
 // reach returns why a default shard cannot be asked: it is down, or Config.Cluster lacks it.
 func (s *Store) reach(t *shardrouter.Topology, id shardrouter.ShardID, own bool) error {
 	if err := t.Check(id); err != nil {
