@@ -52,7 +52,7 @@ func TestChange_A3_PinOfAnEmptyKeyIsRoutedElsewhere(t *testing.T) {
 			if _, err := stores[0].Change(ctx, "ops", pin(to)); !errors.Is(err, tenant.ErrNotSystem) {
 				t.Errorf("a tenant changed the topology: %v", err)
 			}
-			system := tenant.System(t.Context(), "canary")
+			system := tenant.System(t.Context(), "canary", "heroes")
 			next, err := stores[0].Change(system, "ops", pin(to))
 			if err != nil || next.Epoch() != r.Epoch+1 {
 				t.Fatalf("Change: %v", err)

@@ -3,6 +3,7 @@ CREATE TABLE IF NOT EXISTS tdal_keyspaces (
 	name TEXT NOT NULL,
 	strategy TEXT NOT NULL,
 	virtual_nodes INTEGER NOT NULL,
+	definition TEXT NULL,
 	PRIMARY KEY (name)
 ) STRICT;
 

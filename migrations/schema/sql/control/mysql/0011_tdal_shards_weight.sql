@@ -1,5 +1,0 @@
--- +goose Up
-ALTER TABLE tdal_shards ADD COLUMN weight INT NOT NULL DEFAULT 1;
-
--- +goose Down
-ALTER TABLE tdal_shards DROP COLUMN weight;
