@@ -5,7 +5,8 @@ import "slices"
 // placing is one keyspace's strategy over one set of shards. Exactly one field is set; none means that the first shard
 // owns every key.
 type placing struct {
-	table      *hashTable // ring and slots: by Hash
+	table      *hashTable // ring: by Hash
+	slots      *Slots
 	modulo     *Modulo
 	ketama     *Ketama
 	rendezvous *Rendezvous
@@ -33,11 +34,8 @@ func newPlacing(k Keyspace, tenant string, owning []ShardID, weights map[ShardID
 		if len(owning) == 1 && len(assignment) == 0 {
 			return placing{}, nil
 		}
-		slots, err := newSlotTable(owning, weights, assignment)
-		if err != nil {
-			return placing{}, err
-		}
-		return placing{table: &slots.hashTable}, nil
+		p.slots, err = newSlotTable(owning, weights, assignment)
+		return p, err
 	}
 	// One shard owns everything, and thousands of tenants may have just one.
 	if len(owning) == 1 {
@@ -71,6 +69,8 @@ func (p *placing) owner(owning []ShardID, h uint64, tenant string, key Key) (Sha
 	switch {
 	case p.table != nil:
 		return owning[p.table.ownerIndex(h)], nil
+	case p.slots != nil:
+		return owning[p.slots.slotOwner(h)], nil
 	case p.modulo != nil:
 		return p.modulo.OwnerOfHash(h), nil
 	case p.ketama != nil:

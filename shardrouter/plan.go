@@ -170,6 +170,8 @@ func (p *placing) hashRanges(owning []ShardID) ([]HashRange, string) {
 	switch {
 	case p.table != nil:
 		return p.table.ranges(owning), HashName
+	case p.slots != nil:
+		return p.slots.ranges(owning), HashName
 	case p.ketama != nil:
 		return p.ketama.Ranges(), KetamaHashName
 	case p.modulo != nil, p.rendezvous != nil, p.ranges != nil, p.room:

@@ -111,7 +111,11 @@ func (s *Slots) Owner(tenant string, key Key) ShardID { return s.OwnerOfHash(Has
 func (s *Slots) OwnerBare(key string) ShardID { return s.OwnerOfHash(HashBare(key)) }
 
 // OwnerOfHash returns the shard that owns the hash.
-func (s *Slots) OwnerOfHash(h uint64) ShardID { return s.shards[s.ownerIndex(h)] }
+func (s *Slots) OwnerOfHash(h uint64) ShardID { return s.shards[s.slotOwner(h)] }
+
+// slotOwner returns the index of the shard that owns the hash. It reads the slot itself: the search for a run has branches
+// that no processor foresees, and costs nearly as much as hashing the key.
+func (s *Slots) slotOwner(h uint64) uint32 { return s.owners[h>>slotShift] }
 
 // Ranges returns which shard owns which hashes, in ascending order; they cover all hashes once.
 func (s *Slots) Ranges() []HashRange { return s.ranges(s.shards) }

@@ -47,7 +47,11 @@ func newHashTable(points []point) hashTable {
 	}
 
 	// One to two buckets per point: a lookup passes less than one point on average before it finds its own.
+	// Of a small table, where that costs little, twice as many: fewer buckets then hold a point to compare with.
 	bucketBits := uint(bits.Len(uint(len(points))))
+	if len(points) < 1<<13 {
+		bucketBits++
+	}
 	t.shift = 64 - bucketBits
 	t.index = make([]uint32, 1<<bucketBits+1)
 	next := 0
