@@ -7,5 +7,7 @@
 // however many players there are. Entries are ordered by score, the highest first, then by time, the earliest first, then by player in byte order: a
 // total order.
 //
+// [Board.Global] reads a board that [Board.Refresh] or a [Refresher] has stored at its home shard, the owner of its name: one statement, and its age shown.
+//
 // Declare [Tables] and the set "board" of package migrations/schema, then [Open] a board for the context's tenant.
 package board

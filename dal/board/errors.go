@@ -1,10 +1,17 @@
 package board
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tenantdal/tenantdal/tenant"
 )
+
+// ErrNeverRefreshed is a read of a materialised board that no [Board.Refresh] has stored yet.
+var ErrNeverRefreshed = errors.New("board: never refreshed")
+
+// ErrStarted is a second [Refresher.Start], or one after [Refresher.Close].
+var ErrStarted = errors.New("board: refresher started already or closed")
 
 // ConfigError reports a [Config] or an argument that cannot be. Nothing was sent.
 type ConfigError struct {

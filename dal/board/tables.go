@@ -32,10 +32,22 @@ type entry struct {
 // TableName returns "board_entries".
 func (entry) TableName() string { return "board_entries" }
 
+// global is a board's materialised best. It lies on the board's home shard.
+type global struct {
+	TenantID   tenant.ID `gorm:"column:tenant_id;primaryKey;size:63;not null"`
+	Board      string    `gorm:"column:board;primaryKey;size:64;not null"`
+	ComputedAt int64     `gorm:"column:computed_at;not null"` // microseconds since 1970
+	Entries    []byte    `gorm:"column:entries;not null"`     // JSON, a list of stored
+}
+
+// TableName returns "board_globals".
+func (global) TableName() string { return "board_globals" }
+
 // Tables returns the declarations of this package's tables, for dal.Config.Tables. Their DDL is the set "board" of package migrations/schema.
 func Tables() []dal.Table {
 	return []dal.Table{
 		dal.Tenant[definition](Keyspace, "board"),
 		dal.Tenant[entry](Keyspace, "place"),
+		dal.Tenant[global](Keyspace, "board"),
 	}
 }
