@@ -634,3 +634,21 @@ func (e *LeftBehindError) Error() string {
 
 // Unwrap returns why the databases could not be looked at.
 func (e *LeftBehindError) Unwrap() error { return e.Err }
+
+// ErrGroups reports an aggregate over shards of more groups, or distinct values, than [MaxGroups] on one shard. See [GroupsError].
+var ErrGroups = errors.New("dal: too many groups for an aggregate over shards")
+
+// GroupsError names the table, the shard, and what there is too much of. It is [ErrGroups].
+type GroupsError struct {
+	Table string
+	Shard shardrouter.ShardID
+	What  string
+}
+
+// Error names the bound, and what to do.
+func (e *GroupsError) Error() string {
+	return fmt.Sprintf("dal: refused: table %q, shard %q: more than %d %s for an aggregate over shards; narrow it with Where, or order by the columns of the group alone", e.Table, e.Shard, MaxGroups, e.What)
+}
+
+// Is reports that every GroupsError is an [ErrGroups].
+func (e *GroupsError) Is(target error) bool { return target == ErrGroups }
