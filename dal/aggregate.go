@@ -130,7 +130,7 @@ func (g Grouped[T]) Aggregate(ctx context.Context, aggregates ...Aggregation) (A
 	p.moving = k.Moving
 	parts := make([]aggregatePart, len(f.shards))
 	report, err := f.run(ctx, func(ctx context.Context, at *ShardRead, b *binding) error {
-		i := slices.IndexFunc(f.shards, func(s ShardRead) bool { return s.Shard == at.Shard })
+		i := f.index(at)
 		part, err := g.part(ctx, p, f, at, b)
 		parts[i] = part
 		return err

@@ -248,6 +248,16 @@ func (f *fanOut) run(ctx context.Context, fn func(ctx context.Context, at *Shard
 	return report, f.failed(report)
 }
 
+// index returns the position of a shard's entry. It reads no entry: the others are written meanwhile.
+func (f *fanOut) index(at *ShardRead) int {
+	for i := range f.shards {
+		if &f.shards[i] == at {
+			return i
+		}
+	}
+	panic("dal: an entry of another call")
+}
+
 // read is the call for one shard.
 func (f *fanOut) read(ctx context.Context, at *ShardRead, fn func(ctx context.Context, at *ShardRead, b *binding) error) error {
 	began := time.Now()

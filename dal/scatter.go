@@ -174,7 +174,7 @@ func (q Query[T]) fetch(ctx context.Context, columns []orderColumn, after []sort
 	lists := make([][]sortedRow[T], len(f.shards))
 	orders := make([][]orderColumn, len(f.shards)) // as each shard's own schema has them
 	report, err := f.run(ctx, func(ctx context.Context, at *ShardRead, b *binding) error {
-		i := slices.IndexFunc(f.shards, func(s ShardRead) bool { return s.Shard == at.Shard })
+		i := f.index(at)
 		own, err := b.db.orderOf(ctx, q.table, columns)
 		if err != nil {
 			return err
