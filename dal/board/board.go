@@ -1,6 +1,7 @@
 package board
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -146,10 +147,10 @@ func (b *Board) UpdateAt(ctx context.Context, player string, score int64, at tim
 		return err
 	}
 	place := b.places[b.group(player)]
-	row := entry{Place: string(place), Player: player, Board: b.cfg.Name, Score: score, At: at.UnixMicro()}
+	row := entry{Place: string(place), Player: []byte(player), Board: b.cfg.Name, Score: score, At: at.UnixMicro()}
 	on := func() *gorm.DB { return b.store.On(ctx, dal.Key(Keyspace, string(place))) }
 	change := func() (bool, error) {
-		db := on().Model(&entry{}).Where("place = ? AND player = ?", row.Place, player)
+		db := on().Model(&entry{}).Where("place = ? AND player = ?", row.Place, row.Player)
 		values := map[string]any{"score": score, "at": row.At}
 		switch b.cfg.Mode {
 		case Best:
@@ -197,11 +198,11 @@ func (b *Board) Top(ctx context.Context, n int) ([]Entry, error) {
 		return nil, err
 	}
 	slices.SortFunc(all, func(x, y entry) int {
-		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.At, y.At), cmp.Compare(x.Player, y.Player))
+		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.At, y.At), bytes.Compare(x.Player, y.Player))
 	})
 	top := make([]Entry, 0, min(n, len(all)))
 	for _, e := range all[:min(n, len(all))] {
-		top = append(top, Entry{Player: e.Player, Score: e.Score, At: time.UnixMicro(e.At).UTC()})
+		top = append(top, Entry{Player: string(e.Player), Score: e.Score, At: time.UnixMicro(e.At).UTC()})
 	}
 	return top, nil
 }
@@ -216,14 +217,14 @@ func (b *Board) Rank(ctx context.Context, player string) (int64, Entry, error) {
 	}
 	place := b.places[b.group(player)]
 	var own entry
-	if err := b.store.On(ctx, dal.Key(Keyspace, string(place))).Where("place = ? AND player = ?", string(place), player).Take(&own).Error; err != nil {
+	if err := b.store.On(ctx, dal.Key(Keyspace, string(place))).Where("place = ? AND player = ?", string(place), []byte(player)).Take(&own).Error; err != nil {
 		return 0, Entry{}, fmt.Errorf("board: rank in %q: %w", b.cfg.Name, err)
 	}
 	var mu sync.Mutex
 	var better int64
 	err := b.each(ctx, "board rank", func(at *dal.ShardRead, db *gorm.DB) error {
 		var n int64
-		err := db.Model(&entry{}).Where("(score > ? OR (score = ? AND (at < ? OR (at = ? AND player < ?))))", own.Score, own.Score, own.At, own.At, player).Count(&n).Error
+		err := db.Model(&entry{}).Where("(score > ? OR (score = ? AND (at < ? OR (at = ? AND player < ?))))", own.Score, own.Score, own.At, own.At, own.Player).Count(&n).Error
 		at.Rows++
 		mu.Lock()
 		defer mu.Unlock()

@@ -93,6 +93,14 @@ func TestBoard_S45_TopAndRankOnMariaDB(t *testing.T) {
 	})
 }
 
+func TestBoard_S45_TopAndRankOnPostgres(t *testing.T) {
+	t.Parallel()
+	topAndRank(t, func(t *testing.T) (*dal.Store, context.Context, context.Context) {
+		t.Helper()
+		return open(t, postgresCluster(t, 3))
+	})
+}
+
 func topAndRank(t *testing.T, setUp func(*testing.T) (store *dal.Store, a, b context.Context)) {
 	t.Helper()
 	for name, mode := range map[string]board.Mode{"set": board.Set, "best": board.Best, "add": board.Add} {
@@ -110,13 +118,13 @@ func topAndRank(t *testing.T, setUp func(*testing.T) (store *dal.Store, a, b con
 			}
 			want, random := oracle{}, rand.New(rand.NewPCG(1, 2))
 			for range 400 {
-				e := board.Entry{Player: fmt.Sprint("p", random.IntN(250)), Score: random.Int64N(20), At: time.UnixMicro(random.Int64N(5)).UTC()}
+				e := board.Entry{Player: fmt.Sprint("p\\\xff", random.IntN(250)), Score: random.Int64N(20), At: time.UnixMicro(random.Int64N(5)).UTC()}
 				want.update(mode, e)
 				if err := mine.UpdateAt(a, e.Player, e.Score, e.At); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := theirs.UpdateAt(b, "p1", 1000, time.UnixMicro(9)); err != nil {
+			if err := theirs.UpdateAt(b, "p\\\xff1", 1000, time.UnixMicro(9)); err != nil {
 				t.Fatal(err)
 			}
 			all := want.sorted()
@@ -194,9 +202,20 @@ func mariaCluster(t *testing.T, servers []*testutil.MariaDB) dal.Cluster {
 	return c
 }
 
+func postgresCluster(t *testing.T, n int) dal.Cluster {
+	t.Helper()
+	shards := make([]dal.Endpoint, n)
+	for i, s := range testutil.SharedPostgres(t, n) {
+		shards[i] = testutil.NewPostgresDatabase(t, s)
+	}
+	c := dal.PostgresCluster(shards...)
+	c.LoginSecret = "of the tests"
+	return c
+}
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := testutil.StopSharedMariaDB(); err != nil {
+	if err := errors.Join(testutil.StopSharedMariaDB(), testutil.StopSharedPostgres()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

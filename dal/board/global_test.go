@@ -28,6 +28,11 @@ func TestBoard_GlobalOnMariaDB(t *testing.T) {
 	global(t, mariaCluster(t, testutil.SharedMariaDB(t, 3)))
 }
 
+func TestBoard_GlobalOnPostgres(t *testing.T) {
+	t.Parallel()
+	global(t, postgresCluster(t, 3))
+}
+
 // The materialised board is the best Keep as of its refresh, each tenant's its own; an older refresh does not replace a newer one.
 func global(t *testing.T, cluster dal.Cluster) {
 	t.Helper()

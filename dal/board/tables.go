@@ -23,7 +23,7 @@ func (definition) TableName() string { return "board_definitions" }
 type entry struct {
 	TenantID tenant.ID `gorm:"column:tenant_id;primaryKey;size:63;not null"`
 	Place    string    `gorm:"column:place;primaryKey;size:80;not null"` // "<board>/<group>"
-	Player   string    `gorm:"column:player;primaryKey;size:255;not null"`
+	Player   []byte    `gorm:"column:player;primaryKey;size:255;not null"` // bytes, which need not be UTF-8
 	Board    string    `gorm:"column:board;size:64;not null"`
 	Score    int64     `gorm:"column:score;not null"`
 	At       int64     `gorm:"column:at;not null"` // microseconds since 1970

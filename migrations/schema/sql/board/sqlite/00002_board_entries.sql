@@ -4,7 +4,7 @@
 CREATE TABLE IF NOT EXISTS board_entries (
 	tenant_id TEXT NOT NULL,
 	place TEXT NOT NULL,
-	player TEXT NOT NULL,
+	player BLOB NOT NULL,
 	board TEXT NOT NULL,
 	score INTEGER NOT NULL,
 	at INTEGER NOT NULL,
