@@ -12,15 +12,17 @@ BENCH_ARGS ?=
 # The first run builds the linter (about 80 s on two cores, downloads included); after that Go's build cache has it.
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# What the tests need besides Go: the MariaDB and PostgreSQL servers, and a C compiler for the race detector. These Debian
-# packages hold programs only; none of them starts a service. PostgreSQL's would make and start a cluster of its own: its
-# tools come first, and are told not to.
+# What the tests need besides Go: the MariaDB, PostgreSQL and Redis servers, and a C compiler for the race detector. These
+# Debian packages hold programs only; none of them starts a service. PostgreSQL's would make and start a cluster of its own:
+# its tools come first, and are told not to. Redis's server is in redis-tools, under the name redis-check-rdb; the package
+# redis-server adds a link to it and the service, which the tests do without.
 MARIADB_PACKAGES  := mariadb-server-core mariadb-client-core
 POSTGRES_PACKAGES := postgresql
+REDIS_PACKAGES    := redis-tools
 COMPILER_PACKAGES := gcc libc6-dev
 
 # With these set a test that needs a server fails where it would be skipped.
-REQUIRE_SERVERS := TENANTDAL_REQUIRE_MARIADB=1 TENANTDAL_REQUIRE_POSTGRES=1
+REQUIRE_SERVERS := TENANTDAL_REQUIRE_MARIADB=1 TENANTDAL_REQUIRE_POSTGRES=1 TENANTDAL_REQUIRE_REDIS=1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -45,15 +47,17 @@ test-deps: ## Install what the tests need and the machine lacks (Debian, Ubuntu;
 	PATH="$$PATH:/usr/sbin:/usr/local/sbin"; \
 	missing() { ! command -v "$$1" >/dev/null 2>&1; }; \
 	no_postgres() { missing initdb && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }; \
+	no_redis() { missing redis-server && missing redis-check-rdb; }; \
 	packages=; \
 	postgres=; \
 	if missing mariadbd || missing mariadb-install-db; then packages="$(MARIADB_PACKAGES)"; fi; \
+	if no_redis; then packages="$$packages $(REDIS_PACKAGES)"; fi; \
 	if missing gcc && missing clang; then packages="$$packages $(COMPILER_PACKAGES)"; fi; \
 	if no_postgres; then postgres="$(POSTGRES_PACKAGES)"; fi; \
 	if [ -z "$$packages$$postgres" ]; then exit 0; fi; \
 	if missing apt-get; then \
-		echo "test-deps: the tests need a MariaDB server (mariadbd, mariadb-install-db), a PostgreSQL server (postgres, initdb)" >&2; \
-		echo "test-deps: and a C compiler (gcc or clang)." >&2; \
+		echo "test-deps: the tests need a MariaDB server (mariadbd, mariadb-install-db), a PostgreSQL server (postgres, initdb)," >&2; \
+		echo "test-deps: a Redis server (redis-server) and a C compiler (gcc or clang)." >&2; \
 		echo "test-deps: one of them is missing, and there is no apt-get here: please install it with your system's own means." >&2; \
 		exit 1; \
 	fi; \
@@ -74,6 +78,9 @@ test-deps: ## Install what the tests need and the machine lacks (Debian, Ubuntu;
 	$$sudo $$install $$packages $$postgres; \
 	if no_postgres; then \
 		echo "test-deps: postgres is still missing after the installation" >&2; exit 1; \
+	fi; \
+	if no_redis; then \
+		echo "test-deps: redis-server is still missing after the installation" >&2; exit 1; \
 	fi; \
 	if missing mariadbd || missing mariadb-install-db; then \
 		echo "test-deps: mariadbd is still missing after the installation" >&2; exit 1; \

@@ -60,6 +60,12 @@
 //	cluster := dal.PostgresCluster(testutil.NewPostgresDatabase(t, testutil.SharedPostgres(t, 1)[0]))
 //	cluster.LoginSecret = "of the tests"
 //
+// # Redis servers
+//
+// [StartRedis] gives a test a redis-server of its own, which it may kill and start again. TENANTDAL_REQUIRE_REDIS=1 is one more of these variables.
+//
+//	client := redis.NewClient(&redis.Options{Network: "unix", Addr: testutil.StartRedis(t).Socket()})
+//
 // The servers run wherever their programs do and the operating system is a unix; elsewhere [StartMariaDB] and [StartPostgres] return an error that
-// is [errors.ErrUnsupported].
+// is [errors.ErrUnsupported], and [StartRedis] skips the test.
 package testutil

@@ -67,7 +67,7 @@ func (e *DirInUseError) Error() string {
 
 // StartError reports that a server could not be made or did not come up.
 type StartError struct {
-	Server string // "PostgreSQL"; empty: MariaDB
+	Server string // "PostgreSQL", "Redis"; empty: MariaDB
 	Dir    string // the server's directory
 	Op     string // what was being done, for example "start"
 	Err    error  // why; never nil

@@ -11,11 +11,11 @@ const canReap = true
 
 // reapScript waits at its standard input. A line there dismisses it. The end of the input means that the process at the other
 // end is gone, be it by SIGKILL, by a panic or by the time limit of `go test`: then it kills every process that works on a data
-// directory below $1 (MariaDB names it in --datadir=, PostgreSQL in -D), and removes those directories and their sockets. The
+// directory below $1 (MariaDB names it in --datadir=, PostgreSQL in -D, Redis in --dir), and removes those directories and their sockets. The
 // patterns go through a pipe, since grep would find itself if they were arguments.
 const reapScript = `
 if read -r _; then exit 0; fi
-for file in $(printf '%s\n' "--datadir=$1/" "-D$1/" | grep -lzF -f - /proc/[0-9]*/cmdline 2>/dev/null); do
+for file in $(printf '%s\n' "--datadir=$1/" "-D$1/" "--dir \"$1/" | grep -lzF -f - /proc/[0-9]*/cmdline 2>/dev/null); do
 	pid=${file#/proc/}
 	kill -KILL "${pid%/cmdline}" 2>/dev/null
 done
