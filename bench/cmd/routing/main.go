@@ -1,7 +1,7 @@
 // Command routing prints what it costs to find the shard of a key beside other ways to do it, how keys spread and move, and how long lookups take while
-// the topology is swapped.
+// the topology is swapped, and what a query over eight shards costs beside the slowest of them.
 //
-//	go run ./cmd/routing [-rounds 21] [-block 10ms] [-keys 1000000] [-phase 3s] [-parts lookup,balance,swap]
+//	go run ./cmd/routing [-rounds 21] [-block 10ms] [-keys 1000000] [-phase 3s] [-parts lookup,balance,swap,scatter]
 package main
 
 import (
@@ -28,7 +28,8 @@ func run() error {
 	keys := flag.Int("keys", 1_000_000, "keys that are counted for balance and movement")
 	phase := flag.Duration("phase", 3*time.Second, "length of each phase of lookups under swaps")
 	every := flag.Duration("every", 10*time.Millisecond, "time between swaps")
-	parts := flag.String("parts", "lookup,balance,swap", "what to print")
+	deep := flag.Int("deep", 10_000, "pages that are read one after the other")
+	parts := flag.String("parts", "lookup,balance,swap,scatter", "what to print")
 	flag.Parse()
 
 	shards := []int{3, 8, 64, 1024}
@@ -57,7 +58,19 @@ func run() error {
 		if err != nil {
 			return err
 		}
-		return bench.WriteSwapTable(os.Stdout, r)
+		if err := bench.WriteSwapTable(os.Stdout, r); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(wanted, "scatter") {
+		cfg := bench.ScatterConfig{Shards: 8, Rows: *deep * 20, Limit: 20, Step: 5 * time.Millisecond, Rounds: *rounds}
+		fmt.Printf("\n%d shards (SQLite files) whose statements take %v to %v longer, %d rows, pages of %d, %d rounds\n\n",
+			cfg.Shards, cfg.Step, time.Duration(cfg.Shards)*cfg.Step, cfg.Rows, cfg.Limit, cfg.Rounds)
+		r, err := bench.MeasureScatter(cfg)
+		if err != nil {
+			return err
+		}
+		return bench.WriteScatterTable(os.Stdout, r)
 	}
 	return nil
 }
