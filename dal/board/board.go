@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
@@ -187,7 +188,7 @@ func (b *Board) Top(ctx context.Context, n int) ([]Entry, error) {
 	var all []entry
 	err := b.each(ctx, "board top", func(at *dal.ShardRead, db *gorm.DB) error {
 		var rows []entry
-		err := db.Order("score DESC, at, player").Limit(n).Find(&rows).Error
+		err := inOrder(db).Limit(n).Find(&rows).Error
 		at.Rows += int64(len(rows))
 		mu.Lock()
 		defer mu.Unlock()
@@ -197,14 +198,36 @@ func (b *Board) Top(ctx context.Context, n int) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(x, y entry) int {
-		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.At, y.At), bytes.Compare(x.Player, y.Player))
-	})
+	slices.SortFunc(all, compare)
 	top := make([]Entry, 0, min(n, len(all)))
 	for _, e := range all[:min(n, len(all))] {
-		top = append(top, Entry{Player: string(e.Player), Score: e.Score, At: time.UnixMicro(e.At).UTC()})
+		top = append(top, e.entry())
 	}
 	return top, nil
+}
+
+// compare is the board's order: below 0 for a better x.
+func compare(x, y entry) int {
+	return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.At, y.At), bytes.Compare(x.Player, y.Player))
+}
+
+// inOrder, backward, better and worse read by the index board_entries_top (tenant_id, board, score DESC, at, player).
+func inOrder(db *gorm.DB) *gorm.DB { return db.Order("score DESC, at, player") }
+
+func backward(db *gorm.DB) *gorm.DB { return db.Order("score, at DESC, player DESC") }
+
+// better leaves the entries of other players that are better than e.
+func better(db *gorm.DB, e entry) *gorm.DB {
+	return db.Where("score >= ? AND (score > ? OR at < ? OR (at = ? AND player < ?)) AND player <> ?", e.Score, e.Score, e.At, e.At, e.Player, e.Player)
+}
+
+// worse leaves the entries of other players that are worse than e.
+func worse(db *gorm.DB, e entry) *gorm.DB {
+	return db.Where("score <= ? AND (score < ? OR at > ? OR (at = ? AND player > ?)) AND player <> ?", e.Score, e.Score, e.At, e.At, e.Player, e.Player)
+}
+
+func (e entry) entry() Entry {
+	return Entry{Player: string(e.Player), Score: e.Score, At: time.UnixMicro(e.At).UTC()}
 }
 
 // Rank returns the player's rank, 1 for the best, and its entry: exact as of the reads, by one statement at the player's group and one count for each
@@ -215,29 +238,34 @@ func (b *Board) Rank(ctx context.Context, player string) (int64, Entry, error) {
 	if err := b.checkUse(ctx, player); err != nil {
 		return 0, Entry{}, err
 	}
-	place := b.places[b.group(player)]
-	var own entry
-	if err := b.store.On(ctx, dal.Key(Keyspace, string(place))).Where("place = ? AND player = ?", string(place), []byte(player)).Take(&own).Error; err != nil {
+	own, err := b.own(ctx, player)
+	if err != nil {
 		return 0, Entry{}, fmt.Errorf("board: rank in %q: %w", b.cfg.Name, err)
 	}
-	var mu sync.Mutex
-	var better int64
-	err := b.each(ctx, "board rank", func(at *dal.ShardRead, db *gorm.DB) error {
+	var above atomic.Int64
+	err = b.each(ctx, "board rank", func(at *dal.ShardRead, db *gorm.DB) error {
 		var n int64
-		err := db.Model(&entry{}).Where("(score > ? OR (score = ? AND (at < ? OR (at = ? AND player < ?))))", own.Score, own.Score, own.At, own.At, own.Player).Count(&n).Error
+		err := better(db.Model(&entry{}), own).Count(&n).Error
 		at.Rows++
-		mu.Lock()
-		defer mu.Unlock()
-		better += n
+		above.Add(n)
 		return err
 	})
 	if err != nil {
 		return 0, Entry{}, err
 	}
-	return better + 1, Entry{Player: player, Score: own.Score, At: time.UnixMicro(own.At).UTC()}, nil
+	return above.Load() + 1, own.entry(), nil
 }
 
-// each calls fn for each shard that owns groups, several at a time, with a handle on the entries of those groups.
+// own reads the player's row.
+func (b *Board) own(ctx context.Context, player string) (entry, error) {
+	place := string(b.places[b.group(player)])
+	var own entry
+	err := b.store.On(ctx, dal.Key(Keyspace, place)).Where("place = ? AND player = ?", place, []byte(player)).Take(&own).Error
+	return own, err
+}
+
+// each calls fn for each shard that owns groups, several at a time, with a handle on the entries of those groups,
+// which may be used several times.
 func (b *Board) each(ctx context.Context, op string, fn func(at *dal.ShardRead, db *gorm.DB) error) error {
 	if err := b.checkTenant(ctx); err != nil {
 		return err
@@ -247,7 +275,7 @@ func (b *Board) each(ctx context.Context, op string, fn func(at *dal.ShardRead, 
 		for i, k := range at.Keys {
 			places[i] = string(k)
 		}
-		return fn(at, db.Where("board = ? AND place IN ?", b.cfg.Name, places))
+		return fn(at, db.Where("board = ? AND place IN ?", b.cfg.Name, places).Session(&gorm.Session{}))
 	})
 	return err
 }

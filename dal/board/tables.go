@@ -22,7 +22,7 @@ func (definition) TableName() string { return "board_definitions" }
 // entry is a player's row.
 type entry struct {
 	TenantID tenant.ID `gorm:"column:tenant_id;primaryKey;size:63;not null"`
-	Place    string    `gorm:"column:place;primaryKey;size:80;not null"` // "<board>/<group>"
+	Place    string    `gorm:"column:place;primaryKey;size:80;not null"`   // "<board>/<group>"
 	Player   []byte    `gorm:"column:player;primaryKey;size:255;not null"` // bytes, which need not be UTF-8
 	Board    string    `gorm:"column:board;size:64;not null"`
 	Score    int64     `gorm:"column:score;not null"`
