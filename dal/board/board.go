@@ -51,6 +51,9 @@ type Config struct {
 	Keep   int              // K: reads of up to K entries; zero means [DefaultKeep]
 	Mode   Mode             // what updates do
 	Now    func() time.Time // the clock of [Board.Update]; nil means time.Now
+
+	// SegmentsAge is how old the counts may be that [Board.RankApprox] answers from. Zero means [DefaultSegmentsAge].
+	SegmentsAge time.Duration
 }
 
 // Entry is a player's standing.
@@ -66,6 +69,8 @@ type Board struct {
 	cfg    Config
 	tenant tenant.ID
 	places []shardrouter.Key // of each group
+
+	segments segmentCache
 }
 
 // Open opens the board of the context's tenant, and persists its definition if it is new.
@@ -73,6 +78,7 @@ type Board struct {
 // It returns [*ConfigError], [*GroupsChangedError] for a board that was made with other Groups or Keep, and the errors of [dal.Store.On].
 func Open(ctx context.Context, store *dal.Store, cfg Config) (*Board, error) {
 	cfg.Groups, cfg.Keep = cmp.Or(cfg.Groups, DefaultGroups), cmp.Or(cfg.Keep, DefaultKeep)
+	cfg.SegmentsAge = cmp.Or(cfg.SegmentsAge, DefaultSegmentsAge)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -83,7 +89,7 @@ func Open(ctx context.Context, store *dal.Store, cfg Config) (*Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Board{store: store, cfg: cfg, tenant: id}
+	b := &Board{store: store, cfg: cfg, tenant: id, segments: segmentCache{turn: make(chan struct{}, 1)}}
 	for g := range cfg.Groups {
 		b.places = append(b.places, shardrouter.Key(cfg.Name+"/"+strconv.Itoa(g)))
 	}
@@ -112,6 +118,8 @@ func (c Config) check() error {
 		return fail(fmt.Sprintf("%d groups, want 1 to %d", c.Groups, MaxGroups))
 	case c.Keep < 1 || c.Keep > MaxKeep:
 		return fail(fmt.Sprintf("Keep is %d, want 1 to %d", c.Keep, MaxKeep))
+	case c.SegmentsAge < 0:
+		return fail(fmt.Sprintf("SegmentsAge is %v, want more than 0", c.SegmentsAge))
 	case c.Mode > Add:
 		return fail(fmt.Sprintf("unknown mode %d", c.Mode))
 	}

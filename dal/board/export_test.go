@@ -37,3 +37,12 @@ func (b *Board) Texts(ctx context.Context, player string, n int) (map[string][]s
 	})
 	return texts, err
 }
+
+// RefreshOnce does what a [Refresher] of the board does at each interval.
+func RefreshOnce(ctx context.Context, b *Board) error {
+	r, err := NewRefresher(b, time.Hour)
+	if err != nil {
+		return err
+	}
+	return r.refresh(ctx)
+}

@@ -126,8 +126,13 @@ func TestBoard_RefreshThatFailsKeepsTheOld(t *testing.T) {
 // loseEntries renames the table of entries in every database file under dir that has one.
 func loseEntries(t *testing.T, dir string) {
 	t.Helper()
+	loseEntriesOf(t, dir, "*")
+}
+
+func loseEntriesOf(t *testing.T, dir, pattern string) {
+	t.Helper()
 	lost := 0
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,12 +2,13 @@ package board
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 )
 
-// Refresher refreshes a board at an interval: a background loop from Start to Close. It is safe for concurrent use.
+// Refresher refreshes a board at an interval, and its cached counts once [Board.RankApprox] has been called on it: a background loop from Start to Close. It is safe for concurrent use.
 type Refresher struct {
 	refresh func(context.Context) error
 	check   func(context.Context) error
@@ -28,7 +29,14 @@ func NewRefresher(b *Board, every time.Duration) (*Refresher, error) {
 	if every <= 0 {
 		return nil, &ConfigError{Board: b.cfg.Name, Problem: fmt.Sprintf("a refresh interval of %v, want more than 0", every)}
 	}
-	return &Refresher{refresh: b.Refresh, check: b.checkTenant, every: every}, nil
+	refresh := func(ctx context.Context) error {
+		err := b.Refresh(ctx)
+		if b.segments.inUse() {
+			err = errors.Join(err, b.CountSegments(ctx))
+		}
+		return err
+	}
+	return &Refresher{refresh: refresh, check: b.checkTenant, every: every}, nil
 }
 
 // Start refreshes at once and then at the interval, in a goroutine that ends with Close or with ctx, whose tenant it works for.
