@@ -1,6 +1,7 @@
 package dal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,6 +25,11 @@ type Config struct {
 	Tables []Table
 	// VirtualNodes is the number of ring points a shard, of a topology that schema.Up makes. Zero means 128.
 	VirtualNodes int
+	// Routing says how keyspaces of the declared tables place their keys, each at most once. A keyspace that it lacks is a ring of VirtualNodes. schema.Up
+	// persists it with the keyspace; from then on the control database decides, and one that says otherwise is refused by schema.Up and [Open] with
+	// [*control.TopologyMismatchError], except for what [Store.Change] made of the keyspace since. What is seldom meant, as ranges over growing ids, is logged
+	// at warn by both.
+	Routing []shardrouter.Keyspace
 	// Quota holds the defaults of the tenants' limits.
 	Quota quota.Config
 	// MaxOpen is the largest number of connections to one place that tenants can take together; the library has 4 more for itself. A tenant's
@@ -147,7 +153,34 @@ func (c Config) Validate() error {
 	if _, err := newTables(c.Tables); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, c.checkRouting()...)
 	return errors.Join(errs...)
+}
+
+// checkRouting refuses a Routing that names a keyspace of no table, or names one twice, or that makes no topology over the configured shards.
+func (c Config) checkRouting() (errs []error) {
+	names := keyspaceNames(c.Tables)
+	seen := map[string]bool{}
+	for _, k := range c.Routing {
+		switch {
+		case seen[k.Name]:
+			errs = append(errs, &RoutingError{Keyspace: k.Name, Reason: "it is declared twice"})
+		case !slices.Contains(names, k.Name):
+			errs = append(errs, &RoutingError{Keyspace: k.Name, Reason: "no declared table is of it"})
+		case k.Moving:
+			errs = append(errs, &RoutingError{Keyspace: k.Name, Reason: "Moving is set, which only a reshard does"})
+		}
+		seen[k.Name] = true
+	}
+	if len(errs) > 0 || len(c.Routing) == 0 || len(c.Cluster.Shards) == 0 {
+		return errs
+	}
+	for _, k := range c.routing() {
+		if _, err := shardrouter.NewTopology(shardrouter.TopologyConfig{Epoch: 1, Shards: c.Cluster.ShardIDs(), Keyspaces: []shardrouter.Keyspace{k}}); err != nil {
+			errs = append(errs, &RoutingError{Keyspace: k.Name, Reason: "it makes no topology", Err: err})
+		}
+	}
+	return errs
 }
 
 // checkServers compares what the shared places can ask of each server with what it grants.
@@ -183,12 +216,27 @@ func (c Config) checkServers() (errs []error) {
 	return errs
 }
 
-// Keyspaces returns the keyspaces of the declared tables, sorted by name, each once.
+// Keyspaces returns the keyspaces of the declared tables, sorted by name, each once: as Routing has them, or with a name and the number of virtual nodes
+// alone.
 func (c Config) Keyspaces() []shardrouter.Keyspace {
 	names := keyspaceNames(c.Tables)
 	all := make([]shardrouter.Keyspace, len(names))
+	routing := c.routing()
 	for i, n := range names {
 		all[i] = shardrouter.Keyspace{Name: n, VirtualNodes: c.VirtualNodes}
+		if j := slices.IndexFunc(routing, func(k shardrouter.Keyspace) bool { return k.Name == n }); j >= 0 {
+			all[i] = routing[j]
+		}
+	}
+	return all
+}
+
+// routing returns Routing with the strategy and the number of virtual nodes filled in.
+func (c Config) routing() []shardrouter.Keyspace {
+	all := slices.Clone(c.Routing)
+	for i := range all {
+		all[i].Strategy = cmp.Or(all[i].Strategy, shardrouter.StrategyRing)
+		all[i].VirtualNodes = cmp.Or(all[i].VirtualNodes, c.VirtualNodes)
 	}
 	return all
 }

@@ -469,6 +469,25 @@ func (e *OlderTopologyError) Error() string {
 	return fmt.Sprintf("dal: the control database has the topology of epoch %d, epoch %d was seen before: it was set back, or a replica that lags answered; the newer one stays in use", e.Found, e.Have)
 }
 
+// RoutingError reports a keyspace in Config.Routing that cannot be.
+type RoutingError struct {
+	Keyspace string
+	Reason   string
+	Err      error // of package shardrouter; may be nil
+}
+
+// Error names the keyspace and the fault.
+func (e *RoutingError) Error() string {
+	text := fmt.Sprintf("dal: Config.Routing: keyspace %q: %s", e.Keyspace, e.Reason)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns the router's error.
+func (e *RoutingError) Unwrap() error { return e.Err }
+
 // ShardNotConfiguredError reports a key of a shard that the topology has and Config.Cluster lacks. Nothing was sent. It is [ErrUnknownShard].
 type ShardNotConfiguredError struct {
 	Shard shardrouter.ShardID

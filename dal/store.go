@@ -141,7 +141,7 @@ func (s *Store) connect(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.checkKeyspaces(); err != nil {
+	if err := s.checkKeyspaces(ctx); err != nil {
 		return err
 	}
 	if err := s.learnVersions(ctx); err != nil {
@@ -231,13 +231,24 @@ func (s *Store) refresh(ctx context.Context) error {
 	return err
 }
 
-// checkKeyspaces refuses declared tables whose keyspace the topology lacks.
-func (s *Store) checkKeyspaces() error {
+// checkKeyspaces refuses declared tables whose keyspace the topology lacks, and a Config.Routing that says otherwise than what is persisted. It warns of
+// what is seldom meant.
+func (s *Store) checkKeyspaces(ctx context.Context) error {
 	var errs []error
 	have := s.snapshot().Keyspaces()
 	for _, k := range s.cfg.Keyspaces() {
 		if !slices.ContainsFunc(have, func(h shardrouter.Keyspace) bool { return h.Name == k.Name }) {
 			errs = append(errs, fmt.Errorf("%w: the topology has no keyspace %q", ErrNotMigrated, k.Name))
+		}
+	}
+	if len(errs) == 0 && len(s.cfg.Routing) > 0 {
+		if err := s.control.MatchKeyspaces(ctx, s.cfg.routing()); err != nil {
+			errs = append(errs, fmt.Errorf("dal: Config.Routing: %w", err))
+		}
+	}
+	for _, k := range have {
+		for _, w := range k.Warnings() {
+			s.log.Warn("dal: a keyspace is as it is seldom meant", "keyspace", k.Name, "warning", w)
 		}
 	}
 	return errors.Join(errs...)

@@ -195,27 +195,8 @@ func writeTopology(ctx context.Context, tx *sql.Tx, old, next shardrouter.Topolo
 	if err := writeShards(ctx, tx, old, next); err != nil {
 		return err
 	}
-	known := map[string]shardrouter.Keyspace{}
-	for _, k := range old.Keyspaces {
-		known[k.Name] = k
-	}
-	for _, k := range next.Keyspaces {
-		before, had := known[k.Name]
-		if had && before.Equal(k) {
-			continue
-		}
-		text, err := json.Marshal(k)
-		if err != nil {
-			return err
-		}
-		if had {
-			err = execOne(ctx, tx, stKeyspaceUpdate, k.Strategy, k.VirtualNodes, string(text), k.Name)
-		} else {
-			err = execOne(ctx, tx, stKeyspaceDefine, k.Name, k.Strategy, k.VirtualNodes, string(text))
-		}
-		if err != nil {
-			return err
-		}
+	if err := writeKeyspaces(ctx, tx, old.Keyspaces, next.Keyspaces); err != nil {
+		return err
 	}
 	before, after := placements(old), placements(next)
 	for p, shard := range before {

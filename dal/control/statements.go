@@ -96,10 +96,9 @@ var (
 	stEpochNext = register("control.epoch_next", "UPDATE tdal_topology SET epoch = epoch + 1 WHERE id = 1 AND epoch = ?")
 	stShards    = register("control.shards", "SELECT shard FROM tdal_shards WHERE owner = '' ORDER BY ord") // unique key (owner, ord)
 	// Primary key.
-	stShardOwner     = register("control.shard_owner", "SELECT owner FROM tdal_shards WHERE shard = ?")
-	stShardInsert    = register("control.shard_insert", "INSERT INTO tdal_shards (shard, owner, ord) VALUES (?, ?, ?)")
-	stKeyspaces      = register("control.keyspaces", "SELECT name, strategy, virtual_nodes, COALESCE(definition, '') FROM tdal_keyspaces ORDER BY name") // primary key, whole table
-	stKeyspaceInsert = register("control.keyspace_insert", "INSERT INTO tdal_keyspaces (name, strategy, virtual_nodes) VALUES (?, ?, ?)")
+	stShardOwner  = register("control.shard_owner", "SELECT owner FROM tdal_shards WHERE shard = ?")
+	stShardInsert = register("control.shard_insert", "INSERT INTO tdal_shards (shard, owner, ord) VALUES (?, ?, ?)")
+	stKeyspaces   = register("control.keyspaces", "SELECT name, strategy, virtual_nodes, COALESCE(definition, '') FROM tdal_keyspaces ORDER BY name") // primary key, whole table
 )
 
 const tenantColumns = "SELECT t.tenant_id, t.model, t.status, t.schema_name, t.rate, t.burst, t.max_conns, t.max_queue, s.shard " +

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -46,8 +45,8 @@ func readTopology(ctx context.Context, q querier) (*shardrouter.Topology, error)
 		case rowShard:
 			return addShard(&cfg, a, b, c, n, text)
 		case rowKeyspace:
-			k, err := parseKeyspace(a, b, n, text)
-			cfg.Keyspaces = append(cfg.Keyspaces, k)
+			d, err := parseKeyspace(a, b, n, text)
+			cfg.Keyspaces = append(cfg.Keyspaces, d.Keyspace)
 			return err
 		case rowPin:
 			cfg.Pins = append(cfg.Pins, shardrouter.Pin{Tenant: a, Keyspace: b, Key: shardrouter.Key(key), Shard: shardrouter.ShardID(c)})
@@ -122,9 +121,9 @@ func (s *Store) Epoch(ctx context.Context) (shardrouter.Epoch, error) {
 // keyspaces are fine and change nothing, a keyspace that is not there yet is added with the next epoch, and one that is only there stays. It
 // returns the epoch after that. Only package migrations/schema calls it.
 //
-// An empty hash means [shardrouter.HashName]. It returns a [*TopologyMismatchError] for other shards, another hash or another definition of a
-// keyspace, the errors of [shardrouter.NewTopology] for a configuration that makes none, [ErrNotMigrated] and [*CorruptError]; nothing is changed
-// then.
+// Keyspaces are compared as by [Store.MatchKeyspaces]. An empty hash means [shardrouter.HashName]. It returns a [*TopologyMismatchError] for other shards,
+// another hash or another definition of a keyspace, the errors of [shardrouter.NewTopology] for a configuration that makes none, or whose new keyspace the
+// topology's shards cannot have, [ErrNotMigrated] and [*CorruptError]; nothing is changed then.
 func (s *Store) InitTopology(ctx context.Context, shards []shardrouter.ShardID, keyspaces []shardrouter.Keyspace, hash string) (shardrouter.Epoch, error) {
 	const op = "initialise the topology"
 	if hash == "" {
@@ -148,7 +147,7 @@ func (s *Store) InitTopology(ctx context.Context, shards []shardrouter.ShardID, 
 		if haveHash != hash {
 			return &TopologyMismatchError{What: "hash", Have: haveHash, Want: hash}
 		}
-		changed, err := matchTopology(ctx, tx, want)
+		changed, err := matchTopology(ctx, tx, want, keyspaces)
 		if err != nil || !changed {
 			return err
 		}
@@ -186,15 +185,16 @@ func createTopology(ctx context.Context, tx *sql.Tx, t *shardrouter.Topology) er
 		}
 	}
 	for _, k := range t.Keyspaces() {
-		if err := execOne(ctx, tx, stKeyspaceInsert, k.Name, k.Strategy, k.VirtualNodes); err != nil {
+		if err := defineKeyspace(ctx, tx, keyspaceDefinition{Keyspace: k}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// matchTopology compares want with what is there and inserts the keyspaces that are new. changed reports whether there were any.
-func matchTopology(ctx context.Context, tx *sql.Tx, want *shardrouter.Topology) (changed bool, err error) {
+// matchTopology compares want, whose keyspaces were declared so, with what is there and inserts the keyspaces that are new. changed reports whether there
+// were any.
+func matchTopology(ctx context.Context, tx *sql.Tx, want *shardrouter.Topology, declared []shardrouter.Keyspace) (changed bool, err error) {
 	var shards []shardrouter.ShardID
 	err = query(ctx, tx, stShards, nil, func(rows *sql.Rows) error {
 		var name string
@@ -212,37 +212,24 @@ func matchTopology(ctx context.Context, tx *sql.Tx, want *shardrouter.Topology) 
 	if !slices.Equal(shards, want.Shards()) {
 		return false, &TopologyMismatchError{What: "shards", Have: shardList(shards), Want: shardList(want.Shards())}
 	}
-	have, redefined := map[string]shardrouter.Keyspace{}, map[string]bool{} // by ChangeTopology, which knows more of it than a configuration does
-	err = query(ctx, tx, stKeyspaces, nil, func(rows *sql.Rows) error {
-		var name, strategy, text string
-		var n int64
-		if err := rows.Scan(&name, &strategy, &n, &text); err != nil {
-			return err
-		}
-		k, err := parseKeyspace(name, strategy, n, text)
-		have[name], redefined[name] = k, text != ""
-		return err
-	})
+	fresh, err := matchKeyspaces(ctx, tx, declared)
+	if err != nil || len(fresh) == 0 {
+		return false, err
+	}
+	have, err := readTopology(ctx, tx)
 	if err != nil {
 		return false, err
 	}
-	for _, k := range want.Keyspaces() {
-		old, known := have[k.Name]
-		switch {
-		case !known:
-			if err := execOne(ctx, tx, stKeyspaceInsert, k.Name, k.Strategy, k.VirtualNodes); err != nil {
-				return false, err
-			}
-			changed = true
-		case !redefined[k.Name] && !old.Equal(k):
-			return false, &TopologyMismatchError{What: "keyspace " + k.Name, Have: describe(old), Want: describe(k)}
+	cfg := have.Config()
+	for _, name := range fresh {
+		k, _ := want.Keyspace(name)
+		cfg.Keyspaces = append(cfg.Keyspaces, k)
+		if err := defineKeyspace(ctx, tx, keyspaceDefinition{Keyspace: k}); err != nil {
+			return false, err
 		}
 	}
-	return changed, nil
-}
-
-func describe(k shardrouter.Keyspace) string {
-	return fmt.Sprintf("%s with %d virtual nodes", k.Strategy, k.VirtualNodes)
+	_, err = shardrouter.NewTopology(cfg) // its shards and their states may be others than the configuration's
+	return true, err
 }
 
 func parseEpoch(n int64) (shardrouter.Epoch, error) {
@@ -258,26 +245,4 @@ func parseShard(name string) (shardrouter.ShardID, error) {
 		return "", &CorruptError{Table: "tdal_shards", Err: err}
 	}
 	return id, nil
-}
-
-// parseKeyspace reads one keyspace, with its definition if it has one. [shardrouter.NewTopology] judges name and strategy; the number must fit before it can.
-func parseKeyspace(name, strategy string, virtualNodes int64, definition string) (shardrouter.Keyspace, error) {
-	corrupt := func(err error) (shardrouter.Keyspace, error) {
-		return shardrouter.Keyspace{}, &CorruptError{Table: "tdal_keyspaces", Err: err}
-	}
-	if virtualNodes < shardrouter.MinVirtualNodes || virtualNodes > shardrouter.MaxVirtualNodes {
-		return corrupt(fmt.Errorf("keyspace %q has %d virtual nodes", name, virtualNodes))
-	}
-	k := shardrouter.Keyspace{Name: name, Strategy: strategy, VirtualNodes: int(virtualNodes)}
-	if definition == "" {
-		return k, nil
-	}
-	var full shardrouter.Keyspace
-	if err := json.Unmarshal([]byte(definition), &full); err != nil {
-		return corrupt(fmt.Errorf("keyspace %q: %w", name, err))
-	}
-	if full.Name != k.Name || full.Strategy != k.Strategy || full.VirtualNodes != k.VirtualNodes {
-		return corrupt(fmt.Errorf("keyspace %q: its definition is of another keyspace, strategy or number of virtual nodes", name))
-	}
-	return full, nil
 }

@@ -22,6 +22,11 @@ func (r *run) up(ctx context.Context, registered []tenant.Tenant) []Failure {
 		return one(err)
 	}
 	r.report.Epoch = epoch
+	for _, k := range r.cfg.Keyspaces() {
+		for _, w := range k.Warnings() {
+			r.cfg.Logger.WarnContext(ctx, "schema: a keyspace is as it is seldom meant", "keyspace", k.Name, "warning", w)
+		}
+	}
 	places, changed, failed := r.prepare(ctx, registered)
 	if failed != nil {
 		return failed
