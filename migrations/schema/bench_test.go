@@ -71,7 +71,8 @@ func onPostgres(t *testing.T, n int) *bench {
 		shards = append(shards, server.Endpoint(fmt.Sprintf("%s_%d", name, i+1)))
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), slow)
+		// A test may have made dozens, and each drop makes the server write a checkpoint.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*slow)
 		defer cancel()
 		if err := server.DropDatabases(ctx, name); err != nil {
 			t.Errorf("drop the databases of %s: %v", name, err)
