@@ -46,6 +46,10 @@ type Endpoint struct {
 	SystemUser     string
 	SystemPassword string
 
+	// Shard is the id of the default shard that lives here, in [Cluster.Shards]. Empty: by the position in that list, s1 for the first. With ids of their
+	// own the others keep theirs when one leaves the list.
+	Shard shardrouter.ShardID
+
 	// Zone is where the server stands: a name that [Config.Zone] is compared with. Empty: not said.
 	Zone string
 	// Replicas are servers that copy this one, every database and login of it, MySQL and MariaDB alone. Of each, Network, Address and Zone are needed; User and
@@ -68,13 +72,14 @@ func (e Endpoint) MySQLConfig() *mysql.Config {
 	return cfg
 }
 
-// Cluster names the servers or files of a deployment. Shards are numbered: Shards[0] serves s1, Shards[1] serves s2. The zero Cluster is not
-// usable; make one with [SQLiteCluster], [MySQLCluster], [PostgresCluster] or [ParseURLs].
+// Cluster names the servers or files of a deployment. Shards are numbered unless they are named: Shards[0] serves s1, Shards[1] serves s2. The zero Cluster is
+// not usable; make one with [SQLiteCluster], [MySQLCluster], [PostgresCluster] or [ParseURLs].
 type Cluster struct {
 	Dialect Dialect
 	// Dir holds SQLite's files: control.db, s1.db, s1.<schema>.db, <tenant>-s1.db.
 	Dir string
-	// Shards are the default shards' databases, s1 first. With SQLite only their number counts. With PostgreSQL their logins are the operator's, which
+	// Shards are the default shards' databases, s1 first. The first one's server holds the control database, and its database's name is part of others:
+	// it stays the first. With SQLite only their number and ids count. With PostgreSQL their logins are the operator's, which
 	// owns the tables and which schema.Up alone uses; a store uses two logins of each database that are derived from LoginSecret.
 	Shards []Endpoint
 	// Dedicated is the server on which tenants with a database of their own get it. Nil: the first shard's server.
@@ -147,11 +152,11 @@ func ParseURLs(list, password string) (Cluster, error) {
 	return MySQLCluster(shards...), nil
 }
 
-// ShardIDs returns the ids of the default shards: s1, s2, ...
+// ShardIDs returns the ids of the default shards, in the order of Shards: s1, s2, ... where an endpoint names none.
 func (c Cluster) ShardIDs() []shardrouter.ShardID {
 	ids := make([]shardrouter.ShardID, len(c.Shards))
 	for i := range ids {
-		ids[i] = shardrouter.ShardID("s" + strconv.Itoa(i+1))
+		ids[i] = cmp.Or(c.Shards[i].Shard, shardrouter.ShardID("s"+strconv.Itoa(i+1)))
 	}
 	return ids
 }
@@ -159,11 +164,24 @@ func (c Cluster) ShardIDs() []shardrouter.ShardID {
 // maxDatabase is the longest name of a given database from which others are made.
 const maxDatabase = 40
 
-// Validate reports every mistake in the cluster at once: none or unknown kind, no shards, no folder, two shards with one database.
+// Validate reports every mistake in the cluster at once: none or unknown kind, no shards, no folder, two shards with one database, and
+// [*shardrouter.InvalidShardError] and [*shardrouter.DuplicateShardError] for their ids.
 func (c Cluster) Validate() error {
 	var errs []error
 	if len(c.Shards) == 0 {
 		errs = append(errs, errors.New("dal: Cluster.Shards is empty: name at least one shard"))
+	}
+	ids := c.ShardIDs()
+	for i, id := range ids {
+		if err := id.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("dal: Cluster.Shards[%d]: %w", i, err))
+		}
+		if slices.Contains(ids[:i], id) {
+			errs = append(errs, fmt.Errorf("dal: Cluster.Shards[%d]: %w", i, &shardrouter.DuplicateShardError{Shard: id}))
+		}
+	}
+	if c.Dedicated != nil && c.Dedicated.Shard != "" {
+		errs = append(errs, fmt.Errorf("dal: Cluster.Dedicated names shard %q: shards of tenants are named by their placement", c.Dedicated.Shard))
 	}
 	switch c.Dialect {
 	case SQLite:
@@ -183,7 +201,7 @@ func (c Cluster) Validate() error {
 			}
 			at := s.Network + "|" + s.Address + "|" + s.Database
 			if j, twice := seen[at]; twice {
-				errs = append(errs, fmt.Errorf("dal: shards s%d and s%d are one database: %s: give each shard a database of its own", j+1, i+1, s))
+				errs = append(errs, fmt.Errorf("dal: shards %s and %s are one database: %s: give each shard a database of its own", ids[j], ids[i], s))
 			}
 			seen[at] = i
 			if c.Dialect == Postgres && len(s.Database) > maxDatabase {
@@ -216,6 +234,8 @@ func (c Cluster) checkReplicas() (errs []error) {
 				bad("it names another database than its primary")
 			case len(r.Replicas) > 0:
 				bad("it has replicas of its own: list them beside it")
+			case r.Shard != "" && r.Shard != e.Shard:
+				bad("it names another shard than its primary")
 			case r.SystemUser != "" || r.SystemPassword != "" || r.Path != "":
 				bad("it has a system user or a path, which are of other dialects")
 			case seen[at]:

@@ -151,7 +151,7 @@ func (s *Store) connect(ctx context.Context) error {
 	var errs []error
 	g := errgroup.Group{}
 	g.SetLimit(openParallelism)
-	for _, id := range s.snapshot().Shards() {
+	for _, id := range s.defaultShards() {
 		g.Go(func() error {
 			if _, err := s.at(ctx, Place{Shard: id}, ""); err != nil {
 				mu.Lock()
@@ -218,10 +218,8 @@ func (s *Store) refresh(ctx context.Context) error {
 			return nil, migrated("read the topology", err)
 		}
 		if s.snapshot() == nil { // Open; a change while the store runs is told by Health
-			want := s.cfg.Cluster.ShardIDs()
-			slices.Sort(want)
-			if !slices.Equal(want, t.Shards()) {
-				return nil, fmt.Errorf("%w: the topology has shards %v, Config.Cluster has %v", ErrUnknownShard, t.Shards(), want)
+			if err := s.checkShards(t); err != nil {
+				return nil, err
 			}
 		}
 		s.adopt(t)
@@ -229,6 +227,24 @@ func (s *Store) refresh(ctx context.Context) error {
 		return nil, nil
 	})
 	return err
+}
+
+// checkShards compares the default shards with Config.Cluster when the store is opened. One that is joining owns nothing yet and may be missing there: the
+// configuration of before goes on until the new one is everywhere.
+func (s *Store) checkShards(t *shardrouter.Topology) error {
+	want := s.cfg.Cluster.ShardIDs()
+	slices.Sort(want)
+	for _, id := range want {
+		if !slices.Contains(t.Shards(), id) {
+			return fmt.Errorf("%w: the topology has shards %v, Config.Cluster has %v: schema.Up adds shards", ErrUnknownShard, t.Shards(), want)
+		}
+	}
+	for _, id := range s.lacking(t) {
+		if t.Info(id).State != shardrouter.Joining {
+			return fmt.Errorf("%w: the topology has shards %v, Config.Cluster has %v", ErrUnknownShard, t.Shards(), want)
+		}
+	}
+	return nil
 }
 
 // checkKeyspaces refuses declared tables whose keyspace the topology lacks, and a Config.Routing that says otherwise than what is persisted. It warns of
@@ -265,11 +281,7 @@ type ownedPlace struct {
 // known lists every place: the default shards, and those of the registry's tenants.
 func (s *Store) known(ctx context.Context) ([]ownedPlace, error) {
 	var all []ownedPlace
-	t := s.snapshot()
-	for _, id := range t.Shards() {
-		if t.Info(id).State == shardrouter.Joining && s.reach(t, id, false) != nil {
-			continue // it holds nothing yet
-		}
+	for _, id := range s.defaultShards() {
 		all = append(all, ownedPlace{Place: Place{Shard: id}})
 	}
 	lister, ok := s.registry.(tenant.Lister)
@@ -307,10 +319,18 @@ func (s *Store) placesOf(t tenant.Tenant) []Place {
 		}
 		return places
 	}
-	for _, id := range s.snapshot().Shards() {
+	for _, id := range s.defaultShards() {
 		places = append(places, Place{Shard: id, Schema: t.Placement.Schema})
 	}
 	return places
+}
+
+// defaultShards lists the default shards of the snapshot, sorted, without those that are joining, and so hold nothing, and that Config.Cluster lacks.
+func (s *Store) defaultShards() []shardrouter.ShardID {
+	t := s.snapshot()
+	return slices.DeleteFunc(t.Shards(), func(id shardrouter.ShardID) bool {
+		return t.Info(id).State == shardrouter.Joining && s.reach(t, id, false) != nil
+	})
 }
 
 // shardsOf lists the shards of a tenant's places.

@@ -98,8 +98,8 @@ func (s *Store) ChangeTopology(ctx context.Context, at shardrouter.Epoch, actor,
 	return next, plan, nil
 }
 
-// TopologyLog returns the newest changes of the topology, the newest first, at most limit of them; a limit below 1 is a [*ChangeArgumentError]. What
-// schema.Up and schema.Provision added is not in it.
+// TopologyLog returns the newest changes of the topology, the newest first, at most limit of them; a limit below 1 is a [*ChangeArgumentError]. Of
+// what schema.Up and schema.Provision added, shards that joined are in it, keyspaces and tenants' shards are not.
 func (s *Store) TopologyLog(ctx context.Context, limit int) ([]TopologyChange, error) {
 	const op = "read the topology's history"
 	if limit < 1 {

@@ -47,7 +47,7 @@ type TopologyMismatchError struct {
 
 // Error names both sides and the way on.
 func (e *TopologyMismatchError) Error() string {
-	return fmt.Sprintf("control: topology mismatch: %s: the control database has %s, the configuration %s; the change would move keys: configure what is there, and reshard to change it",
+	return fmt.Sprintf("control: topology mismatch: %s: the control database has %s, the configuration %s; the change would move keys: configure what is there; schema.Up adds shards, and what moves no rows is changed by Store.Change",
 		e.What, e.Have, e.Want)
 }
 

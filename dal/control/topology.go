@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -118,11 +119,12 @@ func (s *Store) Epoch(ctx context.Context) (shardrouter.Epoch, error) {
 }
 
 // InitTopology makes the topology with epoch 1 when there is none. Where there is one it wins: the same default shards (in any order), hash and
-// keyspaces are fine and change nothing, a keyspace that is not there yet is added with the next epoch, and one that is only there stays. It
-// returns the epoch after that. Only package migrations/schema calls it.
+// keyspaces are fine and change nothing, a keyspace that is not there yet is added with the next epoch, and one that is only there stays. Shards beyond
+// those that are there change nothing either: [Store.JoinShards] adds them once their places are made. It returns the epoch after that. Only package
+// migrations/schema calls it.
 //
-// Keyspaces are compared as by [Store.MatchKeyspaces]. An empty hash means [shardrouter.HashName]. It returns a [*TopologyMismatchError] for other shards,
-// another hash or another definition of a keyspace, the errors of [shardrouter.NewTopology] for a configuration that makes none, or whose new keyspace the
+// Keyspaces are compared as by [Store.MatchKeyspaces]. An empty hash means [shardrouter.HashName]. It returns a [*TopologyMismatchError] where a shard is
+// missing, for another hash or another definition of a keyspace, the errors of [shardrouter.NewTopology] for a configuration that makes none, or whose new keyspace the
 // topology's shards cannot have, [ErrNotMigrated] and [*CorruptError]; nothing is changed then.
 func (s *Store) InitTopology(ctx context.Context, shards []shardrouter.ShardID, keyspaces []shardrouter.Keyspace, hash string) (shardrouter.Epoch, error) {
 	const op = "initialise the topology"
@@ -158,6 +160,53 @@ func (s *Store) InitTopology(ctx context.Context, shards []shardrouter.ShardID, 
 		return 0, err
 	}
 	return epoch, nil
+}
+
+// MatchShards compares the default shards of a configuration, in any order, with the topology's, and returns the present epoch.
+//
+// It returns a [*TopologyMismatchError] for a shard too many or too few, [ErrNotMigrated] and [*CorruptError].
+func (s *Store) MatchShards(ctx context.Context, shards []shardrouter.ShardID) (shardrouter.Epoch, error) {
+	const op = "compare the shards"
+	t, err := readTopology(ctx, s.pool)
+	if err != nil {
+		return 0, failed(op, err)
+	}
+	if want := slices.Sorted(slices.Values(shards)); !slices.Equal(want, t.Shards()) {
+		return 0, failed(op, &TopologyMismatchError{What: "shards", Have: shardList(t.Shards()), Want: shardList(want)})
+	}
+	return t.Epoch(), nil
+}
+
+// JoinShards adds those of the shards that the topology lacks to the default shards, in the state [shardrouter.Joining]: they own nothing until
+// [Store.ChangeTopology] makes them active. It returns the epoch after that, and the shards that it added, in their order; with none nothing is written.
+// The history keeps actor and reason. Where others change the topology meanwhile it tries again until ctx ends.
+//
+// The errors are those of [Store.ChangeTopology], [*shardrouter.DuplicateShardError] for a tenant's own shard among them.
+func (s *Store) JoinShards(ctx context.Context, shards []shardrouter.ShardID, actor, reason string) (shardrouter.Epoch, []shardrouter.ShardID, error) {
+	for {
+		t, err := s.Topology(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		var joined []shardrouter.ShardID
+		var changes []shardrouter.Change
+		for _, id := range shards {
+			if !slices.Contains(t.Shards(), id) {
+				joined = append(joined, id)
+				changes = append(changes, shardrouter.AddShard{Shard: id, Info: shardrouter.ShardInfo{State: shardrouter.Joining}})
+			}
+		}
+		if len(changes) == 0 {
+			return t.Epoch(), nil, nil
+		}
+		next, _, err := s.ChangeTopology(ctx, t.Epoch(), actor, reason, nil, changes...)
+		switch {
+		case err == nil:
+			return next.Epoch(), joined, nil
+		case !errors.Is(err, ErrEpochConflict):
+			return 0, nil, err
+		}
+	}
 }
 
 // lockTopology keeps other writers out until tx ends. It returns epoch 0 when there is no topology, and then locks nothing.
@@ -209,7 +258,7 @@ func matchTopology(ctx context.Context, tx *sql.Tx, want *shardrouter.Topology, 
 		return false, err
 	}
 	slices.Sort(shards)
-	if !slices.Equal(shards, want.Shards()) {
+	if slices.ContainsFunc(shards, func(id shardrouter.ShardID) bool { return !slices.Contains(want.Shards(), id) }) {
 		return false, &TopologyMismatchError{What: "shards", Have: shardList(shards), Want: shardList(want.Shards())}
 	}
 	fresh, err := matchKeyspaces(ctx, tx, declared)

@@ -72,7 +72,8 @@ func TestInitTopology_ExistingWins(t *testing.T) {
 			{"same", twoShards, keyspaces, shardrouter.HashName, 1},
 			{"other order, defaults spelled out", []shardrouter.ShardID{"s2", "s1"}, []shardrouter.Keyspace{{Name: "guild", VirtualNodes: 256}, {Name: "player", Strategy: "ring", VirtualNodes: 128}}, "", 1},
 			{"fewer keyspaces", twoShards, keyspaces[:1], "", 1},
-			{"one shard more", []shardrouter.ShardID{"s1", "s2", "s3"}, keyspaces, "", 0},
+			{"one shard more, which is for JoinShards", []shardrouter.ShardID{"s1", "s2", "s3"}, keyspaces, "", 1},
+			{"another shard", []shardrouter.ShardID{"s1", "s3"}, keyspaces, "", 0},
 			{"one shard fewer", twoShards[:1], keyspaces, "", 0},
 			{"another keyspace definition", twoShards, []shardrouter.Keyspace{{Name: "player", VirtualNodes: 64}}, "", 0},
 			{"new keyspace beside a changed one", twoShards, []shardrouter.Keyspace{{Name: "alpha"}, {Name: "player", VirtualNodes: 64}}, "", 0},
@@ -96,7 +97,7 @@ func TestInitTopology_ExistingWins(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []shardrouter.Keyspace{{Name: "guild", Strategy: "ring", VirtualNodes: 256}, {Name: "log", Strategy: "ring", VirtualNodes: 128}, {Name: "player", Strategy: "ring", VirtualNodes: 128}}
-		if got := top.Keyspaces(); !reflect.DeepEqual(got, want) || top.Epoch() != 2 {
+		if got := top.Keyspaces(); !reflect.DeepEqual(got, want) || top.Epoch() != 2 || !reflect.DeepEqual(top.Shards(), twoShards) {
 			t.Fatalf("after refusals: got %v at epoch %d, want %v at 2: a refusal changed something", got, top.Epoch(), want)
 		}
 	})
@@ -136,6 +137,55 @@ func TestInitTopology_Concurrent(t *testing.T) {
 		}
 		if epoch, err := b.store(t).Epoch(t.Context()); err != nil || epoch != 1 {
 			t.Fatalf("Epoch: got %d, %v, want 1", epoch, err)
+		}
+	})
+}
+
+func TestJoinShards_ConcurrentlyWithChanges(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, b bench) {
+		initialised(t, b)
+		const each = 4
+		var wg sync.WaitGroup
+		errs := make([]error, 2*each)
+		joined := make([][]shardrouter.ShardID, each)
+		for i := range each {
+			join, change := b.store(t), b.store(t)
+			wg.Go(func() {
+				_, joined[i], errs[i] = join.JoinShards(t.Context(), []shardrouter.ShardID{"s2", "s4", "s1", "s3"}, "up", "grows")
+			})
+			wg.Go(func() {
+				_, _, err := change.ChangeTopology(t.Context(), 1, "ops", "race", nil, shardrouter.SetShard{Shard: "s1", Info: shardrouter.ShardInfo{Zone: "z"}})
+				if !errors.Is(err, control.ErrEpochConflict) {
+					errs[each+i] = err
+				}
+			})
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		won := 0
+		for _, ids := range joined {
+			if ids != nil {
+				won++
+				if !reflect.DeepEqual(ids, []shardrouter.ShardID{"s4", "s3"}) {
+					t.Errorf("joined %v, want s4 and s3 as listed", ids)
+				}
+			}
+		}
+		s := b.store(t)
+		top, err := s.Topology(t.Context())
+		if err != nil || won != 1 || top.Info("s3").State != shardrouter.Joining || top.Info("s4").State != shardrouter.Joining || len(top.Shards()) != 4 {
+			t.Fatalf("%d joined them, topology %+v, %v", won, top, err)
+		}
+		if _, err := s.MatchShards(t.Context(), []shardrouter.ShardID{"s4", "s1", "s3", "s2"}); err != nil {
+			t.Errorf("MatchShards of the same shards: %v", err)
+		}
+		for _, other := range [][]shardrouter.ShardID{twoShards, {"s1", "s2", "s3", "s4", "s5"}} {
+			if _, err := s.MatchShards(t.Context(), other); !errors.Is(err, control.ErrMismatch) {
+				t.Errorf("MatchShards of %v: got %v, want ErrMismatch", other, err)
+			}
 		}
 	})
 }

@@ -54,9 +54,13 @@ func (m Migrator) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Up brings the whole deployment to the last file of every set. It makes the control database, the topology (with epoch 1; one that is there wins, and
-// another list of shards is refused), writes the registry's tenants down, and makes and changes the database of every place, several at a time. With
+// Up brings the whole deployment to the last file of every set. It makes the control database, the topology (with epoch 1; one that is there wins, and a
+// list that lacks one of its shards is refused), writes the registry's tenants down, and makes and changes the database of every place, several at a time. With
 // MySQL and MariaDB a tenant with a database of its own gets it together with a login that may read and write rows there and nothing else.
+//
+// A list with more shards than the topology has makes the new shards' places, those of tenants with a schema of their own too, and then adds the shards in the
+// state joining: they own nothing until [github.com/tenantdal/tenantdal/dal.Store.Change] makes them active. Stores that were opened with the shorter list go
+// on. A tenant that is provisioned by the shorter list while Up runs gets its places on the new shards by the next run.
 //
 // Every tenant counts, whatever its status; so do those that the control database knows and the registry no longer has, since their databases are still
 // there. With a nil cfg.Registry only the control database's are known. Whatever is done already is not done again, so Up can run at every start, and a run

@@ -12,6 +12,8 @@ import (
 type Report struct {
 	// Epoch is the topology's at the end; 0 when the run ended before there was one.
 	Epoch shardrouter.Epoch
+	// Joined are the shards that the run added to a topology that was there, in the state joining; nil for none.
+	Joined []shardrouter.ShardID
 	// Control is the control database's own set; zero for a run that did not come to it.
 	Control SetReport
 	// Places are all places of the run, sorted, each with its outcome; nil when the run ended before the first.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tenantdal/tenantdal/dal"
 	"github.com/tenantdal/tenantdal/dal/control"
+	"github.com/tenantdal/tenantdal/shardrouter"
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
@@ -39,7 +41,29 @@ func (r *run) up(ctx context.Context, registered []tenant.Tenant) []Failure {
 			return one(err)
 		}
 	}
-	return r.execute(ctx, places, changed)
+	if failed := r.execute(ctx, places, changed); failed != nil {
+		return failed
+	}
+	return r.join(ctx)
+}
+
+// What the history of the topology says of shards that join.
+const (
+	joinActor  = "schema.Up"
+	joinReason = "the configuration has shards that the topology lacks"
+)
+
+// join adds the shards that the topology lacks, unless a place of theirs has failed: no store knows of a shard before its places are made.
+func (r *run) join(ctx context.Context) []Failure {
+	made := slices.DeleteFunc(r.cfg.Cluster.ShardIDs(), func(id shardrouter.ShardID) bool {
+		return slices.ContainsFunc(r.report.Places, func(p PlaceReport) bool { return p.Place.Shard == id && p.Err != nil })
+	})
+	epoch, joined, err := r.control.store.JoinShards(ctx, made, joinActor, joinReason)
+	if err != nil {
+		return one(err)
+	}
+	r.report.Epoch, r.report.Joined = epoch, joined
+	return nil
 }
 
 // provision does the work of [Provision].
@@ -53,8 +77,7 @@ func (r *run) provision(ctx context.Context, t tenant.Tenant) []Failure {
 		}
 		return one(err)
 	}
-	// Without keyspaces this compares the shards and adds nothing.
-	epoch, err := r.control.store.InitTopology(ctx, r.cfg.Cluster.ShardIDs(), nil, "")
+	epoch, err := r.control.store.MatchShards(ctx, r.cfg.Cluster.ShardIDs())
 	if err != nil {
 		return one(err)
 	}

@@ -349,7 +349,9 @@ func TestUp_OtherShardList(t *testing.T) {
 		all := b.cfg.Cluster.Shards
 		b.cfg.Cluster.Shards = all[:2]
 		b.mustUp(game1)
-		for _, shards := range [][]dal.Endpoint{all, all[:1]} {
+		renamed := slices.Clone(all)
+		renamed[1].Shard = "other"
+		for _, shards := range [][]dal.Endpoint{all[:1], renamed[:2], renamed} {
 			b.cfg.Cluster.Shards = shards
 			rep, err := b.up(game2)
 			var mismatch *control.TopologyMismatchError
@@ -362,6 +364,96 @@ func TestUp_OtherShardList(t *testing.T) {
 			if !s.UpToDate() {
 				t.Errorf("after refusals: %+v", s)
 			}
+		}
+	})
+}
+
+func TestUp_MoreShardsJoin(t *testing.T) {
+	t.Parallel()
+	onEach(t, 4, func(t *testing.T, b *bench) {
+		all := slices.Clone(b.cfg.Cluster.Shards)
+		all[3].Shard = "x9"
+		b.tenants(sharedTenant("acme"), schemaTenant("zeta"))
+		b.cfg.Cluster.Shards = all[:2]
+		if rep := b.mustUp(game1); rep.Joined != nil {
+			t.Fatalf("the first run: %v joined, want none", rep.Joined)
+		}
+		before, err := b.control().Topology(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.cfg.Cluster.Shards = all
+		if _, err := schema.Provision(t.Context(), b.cfg, "zeta", game1); !errors.Is(err, control.ErrMismatch) {
+			t.Errorf("Provision before Up: got %v, want ErrMismatch", err)
+		}
+		rep := b.mustUp(game1)
+		if want := []shardrouter.ShardID{"s3", "x9"}; !slices.Equal(rep.Joined, want) || rep.Epoch != before.Epoch()+1 {
+			t.Errorf("got %v joined at epoch %d, want %v at %d", rep.Joined, rep.Epoch, want, before.Epoch()+1)
+		}
+		for _, p := range []dal.Place{{Shard: "s3"}, {Shard: "s3", Schema: "t_zeta"}, {Shard: "x9"}, {Shard: "x9", Schema: "t_zeta"}} {
+			owner := tenant.ID("")
+			if p.Schema != "" {
+				owner = "zeta"
+			}
+			if len(b.columns(p, owner, "hero")) != 2 {
+				t.Errorf("place %s has no heroes", p)
+			}
+		}
+		after, err := b.control().Topology(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range rep.Joined {
+			if got := after.Info(id).State; got != shardrouter.Joining {
+				t.Errorf("shard %s is %v, want joining", id, got)
+			}
+		}
+		for i := range 500 {
+			key := shardrouter.Key(fmt.Sprint(i + 1))
+			for _, k := range before.Keyspaces() {
+				was, _ := before.Owner(k.Name, "acme", key)
+				if is, err := after.Owner(k.Name, "acme", key); err != nil || is != was {
+					t.Fatalf("key %s of keyspace %s went from %s to %s, %v", key, k.Name, was, is, err)
+				}
+			}
+		}
+		log, err := b.control().TopologyLog(t.Context(), 9)
+		if err != nil || len(log) != 1 || log[0].Epoch != rep.Epoch || log[0].Actor != "schema.Up" || log[0].Reason == "" || len(log[0].Changes) != 2 {
+			t.Errorf("history %+v, %v", log, err)
+		}
+		if again := b.mustUp(game1); again.Joined != nil || again.Epoch != rep.Epoch {
+			t.Errorf("once more: %v joined at epoch %d", again.Joined, again.Epoch)
+		}
+		b.wantUpToDate(game1)
+	})
+}
+
+// A shard whose place cannot be made does not join, and the others do.
+func TestUp_ShardThatCannotBeMadeDoesNotJoin(t *testing.T) {
+	t.Parallel()
+	onEach(t, 4, func(t *testing.T, b *bench) {
+		all := slices.Clone(b.cfg.Cluster.Shards)
+		b.cfg.Cluster.Shards = all[:2]
+		b.mustUp(game1)
+		b.cfg.Cluster.Shards = slices.Clone(all)
+		in := filepath.Join(b.cfg.Cluster.Dir, "s3.db")
+		if b.server() {
+			b.cfg.Cluster.Shards[2].Address = filepath.Join(t.TempDir(), ".s.PGSQL.1")
+		} else if err := os.Mkdir(in, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := b.up(game1)
+		e := upError(t, err)
+		if len(e.Failed) != 1 || e.Failed[0].Place.Shard != "s3" || !slices.Equal(rep.Joined, []shardrouter.ShardID{"s4"}) {
+			t.Fatalf("got %v joined, %+v, want s4 joined and s3 failed", rep.Joined, e)
+		}
+		if b.server() {
+			b.cfg.Cluster.Shards = all
+		} else if err := os.Remove(in); err != nil {
+			t.Fatal(err)
+		}
+		if rep := b.mustUp(game1); !slices.Equal(rep.Joined, []shardrouter.ShardID{"s3"}) {
+			t.Errorf("mended: got %v joined, want s3", rep.Joined)
 		}
 	})
 }
