@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/tenantdal/tenantdal/dal"
-	"github.com/tenantdal/tenantdal/shardrouter"
 	"github.com/tenantdal/tenantdal/tenant"
 )
 
@@ -68,8 +66,8 @@ type Board struct {
 	store  *dal.Store
 	cfg    Config
 	tenant tenant.ID
-	places []shardrouter.Key // of each group
 
+	layout   atomic.Pointer[layout] // never nil
 	segments segmentCache
 }
 
@@ -90,9 +88,6 @@ func Open(ctx context.Context, store *dal.Store, cfg Config) (*Board, error) {
 		return nil, err
 	}
 	b := &Board{store: store, cfg: cfg, tenant: id, segments: segmentCache{turn: make(chan struct{}, 1)}}
-	for g := range cfg.Groups {
-		b.places = append(b.places, shardrouter.Key(cfg.Name+"/"+strconv.Itoa(g)))
-	}
 	made, err := b.define(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("board: open %q: %w", cfg.Name, err)
@@ -100,6 +95,7 @@ func Open(ctx context.Context, store *dal.Store, cfg Config) (*Board, error) {
 	if made.GroupCount != cfg.Groups || made.KeepCount != cfg.Keep {
 		return nil, &GroupsChangedError{Tenant: id, Board: cfg.Name, Groups: made.GroupCount, Keep: made.KeepCount, AskGroups: cfg.Groups, AskKeep: cfg.Keep}
 	}
+	b.layout.Store(newLayout(cfg.Name, 0, made.GroupCount, made.KeepCount))
 	return b, nil
 }
 
@@ -147,36 +143,17 @@ func (b *Board) Update(ctx context.Context, player string, score int64) error {
 	return b.UpdateAt(ctx, player, score, b.cfg.Now())
 }
 
-// UpdateAt gives player a score at a time, as the board's mode says, at the place of the player's group. Each statement stands by itself, and updates of one
-// player from several callers are each applied once.
+// UpdateAt gives player a score at a time, as the board's mode says, by one statement at the place of the player's group: of updates of one player at
+// once, each is applied, one after another. A deadlock is tried again a few times. It is a transaction of its own, and refused with [dal.ErrNested]
+// inside [dal.Store.Transaction].
 //
-// It returns [*ConfigError] for a player id that is empty or longer than 255 bytes, [*TenantError], and the errors of [dal.Store.On].
+// It returns [*ConfigError] for a player id that is empty or longer than 255 bytes, [*OverflowError], [ErrRebuilding], [*TenantError], and the errors of
+// [dal.Store.Route]. After a broken connection it is not known whether the update was applied.
 func (b *Board) UpdateAt(ctx context.Context, player string, score int64, at time.Time) error {
 	if err := b.checkUse(ctx, player); err != nil {
 		return err
 	}
-	place := b.places[b.group(player)]
-	row := entry{Place: string(place), Player: []byte(player), Board: b.cfg.Name, Score: score, At: at.UnixMicro()}
-	on := func() *gorm.DB { return b.store.On(ctx, dal.Key(Keyspace, string(place))) }
-	change := func() (bool, error) {
-		db := on().Model(&entry{}).Where("place = ? AND player = ?", row.Place, row.Player)
-		values := map[string]any{"score": score, "at": row.At}
-		switch b.cfg.Mode {
-		case Best:
-			db = db.Where("(score < ? OR (score = ? AND at > ?))", score, score, row.At)
-		case Add:
-			values["score"] = gorm.Expr("score + ?", score)
-		}
-		res := db.Updates(values)
-		return res.RowsAffected > 0, res.Error
-	}
-	changed, err := change()
-	if err == nil && !changed {
-		if err = on().Create(&row).Error; dal.IsDuplicateKey(err) { // it is there: a better one, or one that another caller made since
-			_, err = change()
-		}
-	}
-	if err != nil {
+	if err := b.update(ctx, player, score, at.UnixMicro()); err != nil {
 		return fmt.Errorf("board: update %q: %w", b.cfg.Name, err)
 	}
 	return nil
@@ -264,21 +241,13 @@ func (b *Board) Rank(ctx context.Context, player string) (int64, Entry, error) {
 	return above.Load() + 1, own.entry(), nil
 }
 
-// own reads the player's row.
-func (b *Board) own(ctx context.Context, player string) (entry, error) {
-	place := string(b.places[b.group(player)])
-	var own entry
-	err := b.store.On(ctx, dal.Key(Keyspace, place)).Where("place = ? AND player = ?", place, []byte(player)).Take(&own).Error
-	return own, err
-}
-
 // each calls fn for each shard that owns groups, several at a time, with a handle on the entries of those groups,
 // which may be used several times.
 func (b *Board) each(ctx context.Context, op string, fn func(at *dal.ShardRead, db *gorm.DB) error) error {
 	if err := b.checkTenant(ctx); err != nil {
 		return err
 	}
-	_, err := b.store.FanOut(ctx, dal.FanOutSpec{Op: op, Keyspace: Keyspace, Keys: b.places}, func(_ context.Context, at *dal.ShardRead, db *gorm.DB) error {
+	_, err := b.store.FanOut(ctx, dal.FanOutSpec{Op: op, Keyspace: Keyspace, Keys: b.layout.Load().places}, func(_ context.Context, at *dal.ShardRead, db *gorm.DB) error {
 		places := make([]string, len(at.Keys))
 		for i, k := range at.Keys {
 			places[i] = string(k)
@@ -286,11 +255,6 @@ func (b *Board) each(ctx context.Context, op string, fn func(at *dal.ShardRead, 
 		return fn(at, db.Where("board = ? AND place IN ?", b.cfg.Name, places).Session(&gorm.Session{}))
 	})
 	return err
-}
-
-// group returns the player's group, the same in every process.
-func (b *Board) group(player string) int {
-	return int(shardrouter.HashBare(player) % uint64(len(b.places)))
 }
 
 func (b *Board) checkUse(ctx context.Context, player string) error {

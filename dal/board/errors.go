@@ -13,6 +13,9 @@ var ErrNeverRefreshed = errors.New("board: never refreshed")
 // ErrStarted is a second [Refresher.Start], or one after [Refresher.Close].
 var ErrStarted = errors.New("board: refresher started already or closed")
 
+// ErrRebuilding is an update, or a removal, that met a group whose entries are being moved by [Board.Rebuild]. Nothing was changed: try again later.
+var ErrRebuilding = errors.New("board: being rebuilt; nothing was changed, try again")
+
 // ConfigError reports a [Config] or an argument that cannot be. Nothing was sent.
 type ConfigError struct {
 	Board   string
@@ -36,6 +39,21 @@ func (e *GroupsChangedError) Error() string {
 	return fmt.Sprintf("board: tenant %q: board %q has %d groups that keep %d each, asked for %d that keep %d: open it as it was made, or fill a board of another name",
 		e.Tenant, e.Board, e.Groups, e.Keep, e.AskGroups, e.AskKeep)
 }
+
+// OverflowError reports an update in mode [Add] whose sum is no int64. The score was not changed.
+type OverflowError struct {
+	Tenant tenant.ID
+	Board  string
+	Err    error // of the database
+}
+
+// Error names the board.
+func (e *OverflowError) Error() string {
+	return fmt.Sprintf("board: tenant %q: board %q: the sum of a score and what is added is out of range", e.Tenant, e.Board)
+}
+
+// Unwrap returns the database's error.
+func (e *OverflowError) Unwrap() error { return e.Err }
 
 // TooDeepError reports a read of more entries than each group keeps. Nothing was sent.
 type TooDeepError struct {

@@ -32,6 +32,26 @@ type entry struct {
 // TableName returns "board_entries".
 func (entry) TableName() string { return "board_entries" }
 
+// group is the row that an update of the group's entries shares a lock of. It is made by the first update, and never removed.
+type group struct {
+	TenantID tenant.ID  `gorm:"column:tenant_id;primaryKey;size:63;not null"`
+	Place    string     `gorm:"column:place;primaryKey;size:80;not null"`
+	Board    string     `gorm:"column:board;size:64;not null"`
+	State    groupState `gorm:"column:state;not null"`
+}
+
+// TableName returns "board_groups".
+func (group) TableName() string { return "board_groups" }
+
+type groupState int
+
+const (
+	absent  groupState = 0 // no row
+	open    groupState = 1 // takes updates
+	closed  groupState = 2 // frozen for good: a rebuild copies its entries, or has copied them
+	filling groupState = 3 // of the next layout: takes entries of a rebuild alone
+)
+
 // global is a board's materialised best. It lies on the board's home shard.
 type global struct {
 	TenantID   tenant.ID `gorm:"column:tenant_id;primaryKey;size:63;not null"`
@@ -48,6 +68,7 @@ func Tables() []dal.Table {
 	return []dal.Table{
 		dal.Tenant[definition](Keyspace, "board"),
 		dal.Tenant[entry](Keyspace, "place"),
+		dal.Tenant[group](Keyspace, "place"),
 		dal.Tenant[global](Keyspace, "board"),
 	}
 }

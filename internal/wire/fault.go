@@ -52,6 +52,16 @@ func IsDuplicateKey(err error) bool {
 	return SQLState(err) == "23505"
 }
 
+// IsOutOfRange reports a number that its column cannot hold. (SQLite says so of any value of another type in a STRICT table: a sum that became REAL.)
+func IsOutOfRange(err error) bool {
+	switch Code(err) {
+	case 1690, 1264, // MySQL, MariaDB: of an expression, of a column
+		3091: // SQLITE_CONSTRAINT_DATATYPE
+		return true
+	}
+	return SQLState(err) == "22003"
+}
+
 // IsDeadlock reports a transaction that lost a lock to another and may be run again as a whole: deadlock, lock wait, changed since read, busy.
 func IsDeadlock(err error) bool {
 	switch SQLState(err) {
