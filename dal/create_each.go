@@ -56,6 +56,7 @@ func CreateEach[M any](ctx context.Context, s *Store, rows []M) ([]ShardRows, er
 		turns <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turns }()
+			groups[i].Err = ErrNoReturn // while it has not; its transaction is rolled back then
 			defer func() {
 				if p := recover(); p != nil { // of a hook: the caller's goroutine is the one to have it
 					mu.Lock()

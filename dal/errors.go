@@ -415,6 +415,13 @@ func (e *EachError) Unwrap() []error {
 	return errs
 }
 
+var (
+	// ErrNoReturn is the error of a shard whose function or hook ended its goroutine ([runtime.Goexit]) instead of returning. Possibly wrapped.
+	ErrNoReturn = errors.New("dal: the call ended its goroutine and did not return")
+	// ErrHandleOver reports a handle of [Store.FanOut] that is used after the call for its shard has returned. Nothing was sent. Possibly wrapped.
+	ErrHandleOver = errors.New("dal: refused: the handle was for one call over shards, which has returned")
+)
+
 // FanOutError reports a read that succeeded on some shards and failed on others; see [Store.FanOut]. It unwraps to the errors of the shards.
 type FanOutError struct {
 	Op        string

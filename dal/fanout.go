@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
@@ -132,7 +133,7 @@ func (s *Store) tenantTopology(ctx context.Context) (tenant.Tenant, *shardrouter
 // FanOut calls fn for each shard of the context's tenant that the spec names, several at a time, and returns when every call has returned. Each gets a
 // context that ends at its deadline or when another shard has failed, the shard's entry of the report, and a handle of the tenant in the keyspace on that
 // shard, which reads only: writes, locking reads, transactions that could write and DB() are refused with [ErrReadOnly]. The handle lives as long as the
-// call. fn must not return before its own goroutines have, and must end when its context does.
+// call for its shard: afterwards it is refused with [ErrHandleOver]. fn must not return before its own goroutines have, and must end when its context does.
 //
 // Rows of a keyspace that is being moved may be there on two shards; see [shardrouter.Keyspace].Moving. [Scatter] drops those that the shard does not own.
 //
@@ -228,17 +229,24 @@ func (f *fanOut) run(ctx context.Context, fn func(ctx context.Context, at *Shard
 		}
 		wg.Go(func() {
 			defer func() { <-turns }()
+			returned := false
 			defer func() {
 				if p := recover(); p != nil { // the caller's goroutine is the one to have it
 					mu.Lock()
 					defer mu.Unlock()
 					panicked = p
 					cancel(errOtherShard)
+					return
+				}
+				if !returned {
+					at.Err = ErrNoReturn
+				}
+				if at.Err != nil && !f.spec.Partial {
+					cancel(errOtherShard)
 				}
 			}()
-			if at.Err = f.read(ctx, at, fn); at.Err != nil && !f.spec.Partial {
-				cancel(errOtherShard)
-			}
+			at.Err = f.read(ctx, at, fn)
+			returned = true
 		})
 	}
 	wg.Wait()
@@ -268,7 +276,8 @@ func (f *fanOut) read(ctx context.Context, at *ShardRead, fn func(ctx context.Co
 	if err == nil {
 		var db *database
 		if db, err = f.store.at(ctx, Place{Shard: at.Shard, Schema: f.tenant.Placement.Schema}, f.tenant.ID); err == nil {
-			b := &binding{store: f.store, db: db, tenant: f.tenant, id: f.tenant.ID, keyspace: f.spec.Keyspace, standing: f.standing, reads: true}
+			b := &binding{store: f.store, db: db, tenant: f.tenant, id: f.tenant.ID, keyspace: f.spec.Keyspace, standing: f.standing, reads: true, over: new(atomic.Bool)}
+			defer b.over.Store(true)
 			err = fn(ctx, at, b)
 		}
 	}

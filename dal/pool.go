@@ -29,6 +29,7 @@ type binding struct {
 	scope    *systemScope   // beside bypass
 	err      error          // a refused handle: everything returns it
 	reads    bool           // a handle of one shard for reads across shards: it has no key, and writes nothing
+	over     *atomic.Bool   // beside reads: the call has returned
 	asked    *reads         // where its reads may go; nil for a handle of the primary
 
 	standing standing                 // what the tenant's status allowed when the handle was made

@@ -53,8 +53,13 @@ func (s *Store) standing(t tenant.Tenant, look uint64) standing {
 
 // serves returns why the handle's tenant may not start a call now. A handle that is kept looks the tenant up again after Config.TenantMaxAge.
 func (b *binding) serves(ctx context.Context, write bool) error {
-	if b.reads && write {
-		return ErrReadOnly
+	if b.reads {
+		switch {
+		case write:
+			return ErrReadOnly
+		case b.over.Load():
+			return ErrHandleOver
+		}
 	}
 	if write {
 		if err := b.store.fresh(); err != nil {

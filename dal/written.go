@@ -23,7 +23,8 @@ type writeWatcher struct{ fn func([]Written) }
 
 // WatchWrites calls fn with what each transaction has written, after its COMMIT and before the committer hears of it, and the same of each statement outside
 // of a transaction: of handles, raw texts and DB() alike. fn is called as well where the outcome is open or a statement outside of a transaction has failed,
-// and may be called twice. It runs on the writer's goroutine while the connection is held: it must not block, use the store, or keep the slice.
+// and may be called twice. It runs on the writer's goroutine while the connection is held: it must not block, use the store, keep the slice, or
+// end the goroutine. What it panics with is logged, and the commit stands.
 //
 // It does not see what other processes write, what the database writes by itself (a cascade, a trigger), migrations, nor the library's own tables.
 // stop ends it; a call under way may outlast stop, which may be called twice.
@@ -51,9 +52,20 @@ func (w *writeWatchers) change(fn func([]*writeWatcher) []*writeWatcher) {
 func (s *Store) written(w []Written) {
 	if list := s.watchers.list.Load(); list != nil {
 		for _, x := range *list {
-			x.fn(w)
+			s.tell(x, w)
 		}
 	}
+}
+
+// tell calls one watcher. A panic in it must not pass through database/sql, which would keep the connection of a COMMIT for good, nor hide the write from
+// the other watchers.
+func (s *Store) tell(x *writeWatcher, w []Written) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Warn("dal: a function of WatchWrites panicked", "panic", p)
+		}
+	}()
+	x.fn(w)
 }
 
 // InTransaction reports whether ctx carries an open [Store.Transaction] of this store: what is read under it may not be committed yet.

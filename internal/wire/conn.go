@@ -20,7 +20,7 @@ type conn struct {
 	tx       tx      // the open transaction, while inTx
 	inTx     bool
 	poisoned error     // why the open transaction cannot commit
-	wrote    []Written // by the open transaction, or by a statement outside of one whose rows are still read
+	wrote    []Written // by the open transaction, or by the statement that is sent just now
 }
 
 var (
@@ -129,7 +129,7 @@ func (c *conn) send(ctx context.Context, m *Mark, v *gate.Verdict, op, text stri
 		switch {
 		case c.inTx:
 		case op == "query" && err == nil:
-			c.tell() // and again when its rows are closed: only then a database may have committed it
+			c.tell() // and again when its rows are closed, see unsettled
 		default:
 			c.told() // an error as well: it may have been carried out
 		}
@@ -196,7 +196,7 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []driver.Name
 	if err != nil {
 		return nil, err
 	}
-	return &rows{inner: res, conn: c}, nil
+	return &rows{inner: res, conn: c, wrote: c.unsettled()}, nil
 }
 
 // PrepareContext prepares a statement; each run of it is judged again, since a prepared statement is shared by every caller of its pool.

@@ -86,7 +86,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	if err != nil {
 		return nil, err
 	}
-	return &rows{inner: res, conn: s.conn}, nil
+	return &rows{inner: res, conn: s.conn, wrote: s.conn.unsettled()}, nil
 }
 
 // CheckNamedValue asks the statement, then the connection.
@@ -115,6 +115,7 @@ func plain(args []driver.NamedValue) ([]driver.Value, error) {
 type rows struct {
 	inner driver.Rows
 	conn  *conn
+	wrote []Written // by the statement that returns them, outside a transaction
 }
 
 var (
@@ -132,8 +133,8 @@ func (r *rows) Columns() []string { return r.inner.Columns() }
 // Close ends the reading.
 func (r *rows) Close() error {
 	err := r.inner.Close()
-	if !r.conn.inTx {
-		r.conn.told()
+	if len(r.wrote) > 0 && r.conn.owner.opts.Wrote != nil {
+		r.conn.owner.opts.Wrote(r.wrote)
 	}
 	return err
 }

@@ -32,6 +32,17 @@ func (c *conn) tell() {
 	}
 }
 
+// unsettled takes what a statement outside a transaction has written whose rows are about to be read: a database may commit it only when they are closed, and
+// other statements on the connection may come between.
+func (c *conn) unsettled() []Written {
+	if c.inTx || len(c.wrote) == 0 {
+		return nil
+	}
+	w := slices.Clone(c.wrote)
+	c.wrote = c.wrote[:0]
+	return w
+}
+
 // told is tell for the last time: what follows on the connection is another transaction.
 func (c *conn) told() {
 	c.tell()

@@ -1,0 +1,207 @@
+package dal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"github.com/tenantdal/tenantdal/dal"
+	"github.com/tenantdal/tenantdal/shardrouter"
+	"github.com/tenantdal/tenantdal/tenant"
+)
+
+// A watcher that panics at a COMMIT leaves neither a connection nor a permit behind, the commit stands, and the other watchers are told of it.
+func TestAttack_WatcherPanics(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	stop := g.WatchWrites(func([]dal.Written) { panic("a watcher") })
+	var told []dal.Written
+	g.WatchWrites(func(w []dal.Written) { told = append(told, w...) })
+	for i := range 3 {
+		err := g.Transaction(g.a, dal.Key("player", "7"), func(_ context.Context, tx *gorm.DB) error {
+			return tx.Create(&Item{PlayerID: "7", Name: fmt.Sprint(i)}).Error
+		})
+		if err != nil {
+			t.Fatalf("Transaction: %v, want the commit to stand", err)
+		}
+	}
+	stop()
+	if want := (dal.Written{Tenant: "a", Table: "items"}); len(told) != 3 || told[2] != want {
+		t.Errorf("the other watcher was told %v, want %v thrice", told, want)
+	}
+	if n := g.count(t, "SELECT COUNT(*) FROM items"); n != 3 {
+		t.Errorf("%d rows, want 3", n)
+	}
+}
+
+// Rows of a write that stay open while another statement runs on their connection: the commit comes when they are closed, and is told then.
+func TestAttack_RowsOfAWriteStayOpen(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	g.seed(t)
+	var told []string
+	g.WatchWrites(func(w []dal.Written) {
+		for _, x := range w {
+			told = append(told, x.Table)
+		}
+	})
+	db, err := g.player(g.a).DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, query := range map[string]func(text string, args ...any) (closes func() error, err error){
+		"query": func(text string, args ...any) (func() error, error) {
+			conn, err := db.Conn(g.a)
+			if err != nil {
+				return nil, err
+			}
+			rows, err := conn.QueryContext(g.a, text, args...)
+			if err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			_, err = conn.ExecContext(g.a, "UPDATE users SET gold = 1 WHERE tenant_id = ? AND player_id = '7'", "a")
+			return func() error { return errors.Join(rows.Err(), rows.Close(), conn.Close()) }, err
+		},
+		"prepared": func(text string, args ...any) (func() error, error) {
+			conn, err := db.Conn(g.a)
+			if err != nil {
+				return nil, err
+			}
+			st, err := conn.PrepareContext(g.a, text)
+			if err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			rows, err := st.QueryContext(g.a, args...)
+			if err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			_, err = conn.ExecContext(g.a, "UPDATE users SET gold = 1 WHERE tenant_id = ? AND player_id = '7'", "a")
+			return func() error { return errors.Join(rows.Err(), rows.Close(), st.Close(), conn.Close()) }, err
+		},
+	} {
+		closes, err := query("UPDATE items SET qty = qty + 1 WHERE tenant_id = ? AND player_id = '7' RETURNING id", "a")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		told = nil
+		if err := closes(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(told, "items") {
+			t.Errorf("%s: told %v when the rows were closed, want items", name, told)
+		}
+	}
+}
+
+// A function that ends its goroutine is no shard that was read.
+func TestAttack_GoexitInFanOut(t *testing.T) {
+	t.Parallel()
+	for _, partial := range []bool{true, false} {
+		g := newGame(t)
+		var err error
+		var report dal.FanOutReport
+		report, err = g.FanOut(g.a, dal.FanOutSpec{Keyspace: "player", Partial: partial, Parallel: 1}, func(_ context.Context, at *dal.ShardRead, _ *gorm.DB) error {
+			if at.Shard == "s1" {
+				runtime.Goexit()
+			}
+			return nil
+		})
+		var fan *dal.FanOutError
+		if !errors.As(err, &fan) || !errors.Is(fan.Failed["s1"], dal.ErrNoReturn) || !errors.Is(report.Shards[0].Err, dal.ErrNoReturn) || (len(fan.Done) == 1) != partial {
+			t.Errorf("partial %v: %v, want s1 to have failed", partial, err)
+		}
+	}
+}
+
+// Leaver is a row whose hook ends the goroutine.
+type Leaver struct {
+	dal.Model
+	PlayerID string `gorm:"not null"`
+	Name     string
+}
+
+// TableName is the items' table.
+func (Leaver) TableName() string { return "items" }
+
+// AfterCreate leaves.
+func (l *Leaver) AfterCreate(*gorm.DB) error {
+	if l.Name == "leaves" {
+		runtime.Goexit()
+	}
+	return nil
+}
+
+// A hook that ends its goroutine commits nothing, and its shard is not reported as written.
+func TestAttack_GoexitInCreateEach(t *testing.T) {
+	t.Parallel()
+	g := newGame(t, func(cfg *dal.Config, _ *[]tenant.Tenant) {
+		cfg.Tables = []dal.Table{dal.Tenant[Leaver]("player", "player_id")}
+	})
+	var rows []Leaver
+	have := map[shardrouter.ShardID]bool{}
+	for i := 1; len(have) < 2; i++ {
+		key := fmt.Sprint(i)
+		r, err := g.Route(g.a, dal.Key("player", key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := Leaver{PlayerID: key}
+		if r.Place.Shard == "s2" {
+			row.Name = "leaves"
+		}
+		have[r.Place.Shard] = true
+		rows = append(rows, row)
+	}
+	groups, err := dal.CreateEach(g.a, g.Store, rows)
+	var each *dal.EachError
+	if !errors.As(err, &each) || !errors.Is(each.Failed["s2"], dal.ErrNoReturn) || len(each.Done) != 1 || !errors.Is(groups[1].Err, dal.ErrNoReturn) {
+		t.Errorf("CreateEach: %v, want s2 to have failed", err)
+	}
+	if n := g.count(t, "SELECT COUNT(*) FROM items WHERE name = 'leaves'"); n != 0 {
+		t.Errorf("%d rows of the shard that failed", n)
+	}
+}
+
+// A handle that is kept beyond its call reads nothing any more, by whatever context and on whatever goroutine.
+func TestAttack_FanOutHandleKept(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	g.seed(t)
+	var mu sync.Mutex
+	var kept []*gorm.DB
+	_, err := g.FanOut(g.a, dal.FanOutSpec{Keyspace: "player"}, func(_ context.Context, _ *dal.ShardRead, db *gorm.DB) error {
+		mu.Lock()
+		defer mu.Unlock()
+		kept = append(kept, db, db.Session(&gorm.Session{NewDB: true}), db.Model(&Item{}).Where("qty > 0"))
+		return db.Find(&[]Item{}).Error
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.rec.take()
+	var wg sync.WaitGroup
+	for _, db := range kept {
+		wg.Go(func() {
+			var items []Item
+			if err := db.WithContext(g.a).Find(&items).Error; !errors.Is(err, dal.ErrHandleOver) {
+				t.Errorf("a read after the call: %v, %d rows", err, len(items))
+			}
+			if err := db.WithContext(g.b).Find(&items).Error; !errors.Is(err, dal.ErrTenantMismatch) {
+				t.Errorf("a read as b: %v, %d rows", err, len(items))
+			}
+			if err := db.WithContext(g.a).Create(&Item{PlayerID: "7"}).Error; !errors.Is(err, dal.ErrReadOnly) {
+				t.Errorf("a write: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if sent := g.rec.take(); len(sent) != 0 {
+		t.Errorf("sent after the call: %q", sent)
+	}
+}
