@@ -35,6 +35,9 @@ func TestLocal_SlowReceiverIsToldOfTheLoss(t *testing.T) {
 			if err := n.Publish(t.Context(), "t", fmt.Append(nil, i)); err != nil {
 				t.Fatal(err)
 			}
+			if i == 0 {
+				synctest.Wait() // the receiver has it in hand, and takes no other
+			}
 		}
 		close(hang)
 		synctest.Wait()
