@@ -166,35 +166,11 @@ func (s *Store) connect(ctx context.Context) error {
 }
 
 func (s *Store) connectControl(ctx context.Context) error {
-	e := s.cfg.Cluster.Control()
-	opts := wire.Options{Shard: "control", Logger: s.log}
 	var err error
-	switch e.Dialect {
-	case SQLite:
-		if _, serr := os.Stat(e.Path); serr != nil {
-			return fmt.Errorf("%w: there is no control database", ErrNotMigrated)
-		}
-		if s.pool, err = wire.OpenSQLite(wire.SQLite{Path: e.Path, Synchronous: s.cfg.Cluster.Synchronous}, opts); err == nil {
-			s.pool.SetMaxOpenConns(1)
-		}
-	case MySQL:
-		if s.pool, err = wire.OpenMySQL(e.MySQLConfig(), opts); err == nil {
-			limit(s.pool, controlConns, s.cfg.ConnMaxLifetime)
-		}
-	case Postgres:
-		if s.pool, err = wire.OpenPostgres(e.postgres(s.cfg.LockWait, false), opts); err == nil {
-			limit(s.pool, 4, s.cfg.ConnMaxLifetime)
-		}
-	default:
-		err = fmt.Errorf("dal: control database: unknown dialect %q", e.Dialect)
-	}
-	if err != nil {
+	if s.pool, err = openControl(ctx, s.cfg, s.log); err != nil {
 		return err
 	}
-	if err := s.pool.PingContext(ctx); err != nil {
-		return notMigratedOr(err, Place{Shard: "control"})
-	}
-	s.control = control.New(s.pool, string(e.Dialect))
+	s.control = control.New(s.pool, string(s.cfg.Cluster.Dialect))
 	s.watch.source = s.control
 	s.endpoints = map[shardrouter.ShardID]bool{}
 	for _, id := range s.cfg.Cluster.ShardIDs() {
@@ -207,6 +183,38 @@ func (s *Store) connectControl(ctx context.Context) error {
 		s.registry = newCachedRegistry(s.control, s.cfg.TenantMaxAge)
 	}
 	return nil
+}
+
+// openControl opens the control database and asks whether it answers. With an error the pool is nil or still to be closed.
+func openControl(ctx context.Context, cfg Config, log *slog.Logger) (pool *wire.Pool, err error) {
+	e := cfg.Cluster.Control()
+	opts := wire.Options{Shard: "control", Logger: log}
+	switch e.Dialect {
+	case SQLite:
+		if _, serr := os.Stat(e.Path); serr != nil {
+			return nil, fmt.Errorf("%w: there is no control database", ErrNotMigrated)
+		}
+		if pool, err = wire.OpenSQLite(wire.SQLite{Path: e.Path, Synchronous: cfg.Cluster.Synchronous}, opts); err == nil {
+			pool.SetMaxOpenConns(1)
+		}
+	case MySQL:
+		if pool, err = wire.OpenMySQL(e.MySQLConfig(), opts); err == nil {
+			limit(pool, controlConns, cfg.ConnMaxLifetime)
+		}
+	case Postgres:
+		if pool, err = wire.OpenPostgres(e.postgres(cfg.LockWait, false), opts); err == nil {
+			limit(pool, controlConns, cfg.ConnMaxLifetime)
+		}
+	default:
+		err = fmt.Errorf("dal: control database: unknown dialect %q", e.Dialect)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := pool.PingContext(ctx); err != nil {
+		return pool, notMigratedOr(err, Place{Shard: "control"})
+	}
+	return pool, nil
 }
 
 // refresh reads the topology. A snapshot is never replaced by an older one.

@@ -10,5 +10,9 @@
 //
 // say which shard owns each key, what share of the keys moves when shards come or go, and how evenly they are shared.
 //
+//	tdal route explain --dir /var/lib/game --tenant acme --keyspace player --key 7
+//
+// asks the control database where a key lives and what decided it: a pin, a room, a range or the hash, at which epoch.
+//
 // Exit codes: 0 all is well, 1 the command did its work and found something wrong, 2 it was called wrongly or could not do its work.
 package main

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +30,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
-	switch err := root.Execute(); {
+	switch err := root.ExecuteContext(context.Background()); {
 	case err == nil:
 		return 0
 	case errors.Is(err, errFound):
@@ -43,7 +44,8 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 func newRoot() *cobra.Command {
 	root := group("tdal", "Operate services built on tenantdal",
 		group("sql", "Look at SQL statements", newSQLCheck()),
-		group("ring", "Try how keys are placed on shards", newRingOwner(), newRingPlan(), newRingStats()))
+		group("ring", "Try how keys are placed on shards", newRingOwner(), newRingPlan(), newRingStats()),
+		group("route", "Look at where keys live", newRouteExplain()))
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
