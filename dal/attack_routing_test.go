@@ -159,7 +159,7 @@ func TestAttack_GoexitInCreateEach(t *testing.T) {
 		rows = append(rows, row)
 	}
 	groups, err := dal.CreateEach(g.a, g.Store, rows)
-	var each *dal.EachError
+	var each *dal.FanOutError
 	if !errors.As(err, &each) || !errors.Is(each.Failed["s2"], dal.ErrNoReturn) || len(each.Done) != 1 || !errors.Is(groups[1].Err, dal.ErrNoReturn) {
 		t.Errorf("CreateEach: %v, want s2 to have failed", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync"
 
 	"gorm.io/gorm"
 
@@ -31,7 +30,7 @@ type ShardRows struct {
 // shards may run at the same time.
 //
 // It is not atomic, and never claims to be: each shard commits or fails by itself. The result has one entry for each shard, sorted by its id, whatever
-// happened, and is nil only where nothing was sent. An error is an [*EachError] if any shard failed. Rows of a failed shard keep the ids that they
+// happened, and is nil only where nothing was sent. An error is a [*FanOutError] if any shard failed. Rows of a failed shard keep the ids that they
 // were given: sending them again cannot write a row twice, also where the outcome is unknown ([ErrOutcomeUnknown]).
 //
 // Before anything is sent every row is judged: [*UndeclaredError] for a model that is not declared, [*ShapeError] for one without a shard key,
@@ -44,33 +43,10 @@ func CreateEach[M any](ctx context.Context, s *Store, rows []M) ([]ShardRows, er
 	if err != nil {
 		return nil, err
 	}
-	if len(groups) == 1 {
-		groups[0].Err = createOn(ctx, s, keys[0], rows, groups[0].Rows)
-		return groups, eachError(groups)
-	}
-	var wg sync.WaitGroup
-	var mu sync.Mutex // guards panicked
-	var panicked any
-	turns := make(chan struct{}, eachParallelism)
-	for i := range groups {
-		turns <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-turns }()
-			groups[i].Err = ErrNoReturn // while it has not; its transaction is rolled back then
-			defer func() {
-				if p := recover(); p != nil { // of a hook: the caller's goroutine is the one to have it
-					mu.Lock()
-					defer mu.Unlock()
-					panicked = p
-				}
-			}()
-			groups[i].Err = createOn(ctx, s, keys[i], rows, groups[i].Rows)
-		})
-	}
-	wg.Wait()
-	if panicked != nil {
-		panic(panicked)
-	}
+	atOnce(len(groups), eachParallelism, func(i int) {
+		groups[i].Err = ErrNoReturn
+		groups[i].Err = createOn(ctx, s, keys[i], rows, groups[i].Rows)
+	})
 	return groups, eachError(groups)
 }
 
@@ -136,9 +112,9 @@ func createOn[M any](ctx context.Context, s *Store, key KeyRef, rows []M, positi
 	})
 }
 
-// eachError returns an [*EachError] when a shard failed.
+// eachError returns a [*FanOutError] when a shard failed.
 func eachError(groups []ShardRows) error {
-	e := &EachError{Op: "create", Failed: map[shardrouter.ShardID]error{}}
+	e := &FanOutError{Op: "create", Failed: map[shardrouter.ShardID]error{}}
 	for _, g := range groups {
 		if g.Err != nil {
 			e.Failed[g.Shard] = g.Err

@@ -37,7 +37,7 @@ func TestCreateEach_S27_OneRowFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := dal.CreateEach(g.a, g.Store, rows)
-	var each *dal.EachError
+	var each *dal.FanOutError
 	if !errors.As(err, &each) || len(each.Failed) != 1 || len(each.Done) != 7 || !strings.Contains(each.Failed[bad].Error(), "UNIQUE") {
 		t.Fatalf("error %v, want shard %s alone to have met a duplicate", err, bad)
 	}

@@ -389,32 +389,6 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 // Unwrap returns the server's error.
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// EachError reports a write that was committed on some shards and failed on others; see [CreateEach]. It unwraps to the errors of the shards.
-type EachError struct {
-	Op     string
-	Done   []shardrouter.ShardID         // committed, sorted; may be empty
-	Failed map[shardrouter.ShardID]error // never empty
-}
-
-// Error names every shard that failed, in order, with its error.
-func (e *EachError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "dal: %s: %d shards committed, %d failed", e.Op, len(e.Done), len(e.Failed))
-	for _, id := range slices.Sorted(maps.Keys(e.Failed)) {
-		fmt.Fprintf(&b, "; shard %q: %v", id, e.Failed[id])
-	}
-	return b.String()
-}
-
-// Unwrap returns the errors, sorted by shard.
-func (e *EachError) Unwrap() []error {
-	var errs []error
-	for _, id := range slices.Sorted(maps.Keys(e.Failed)) {
-		errs = append(errs, e.Failed[id])
-	}
-	return errs
-}
-
 var (
 	// ErrNoReturn is the error of a shard whose function or hook ended its goroutine ([runtime.Goexit]) instead of returning. Possibly wrapped.
 	ErrNoReturn = errors.New("dal: the call ended its goroutine and did not return")
@@ -422,12 +396,13 @@ var (
 	ErrHandleOver = errors.New("dal: refused: the handle was for one call over shards, which has returned")
 )
 
-// FanOutError reports a read that succeeded on some shards and failed on others; see [Store.FanOut]. It unwraps to the errors of the shards.
+// FanOutError reports a call that succeeded on some shards and failed on others: a read, see [Store.FanOut], or a write that was committed on those in Done, see
+// [CreateEach]. It unwraps to the errors of the shards.
 type FanOutError struct {
 	Op        string
 	Done      []shardrouter.ShardID         // completed, sorted; may be empty
 	Failed    map[shardrouter.ShardID]error // never empty
-	Cancelled []shardrouter.ShardID         // given up since another failed, sorted; empty in partial mode
+	Cancelled []shardrouter.ShardID         // given up since another failed, sorted; empty in partial mode, and of a write
 }
 
 // Error names every shard that failed, in order, with its error.

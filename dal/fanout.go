@@ -158,6 +158,7 @@ type fanOut struct {
 	topology *shardrouter.Topology
 	standing standing
 	shards   []ShardRead
+	stop     error // the cause by which the failure of one shard cancels the others: of this call, since one may stand inside another
 }
 
 // plan judges a spec and finds its shards. Nothing is sent.
@@ -176,6 +177,7 @@ func (s *Store) plan(ctx context.Context, spec FanOutSpec) (*fanOut, error) {
 		return nil, err
 	}
 	f := &fanOut{store: s, spec: spec, tenant: t, topology: top, standing: s.standing(t, look)}
+	f.stop = fmt.Errorf("dal: %s: cancelled, since another shard failed", spec.Op)
 	if f.standing.refused != nil {
 		return nil, f.standing.refused
 	}
@@ -205,55 +207,52 @@ func (s *Store) plan(ctx context.Context, spec FanOutSpec) (*fanOut, error) {
 	return f, nil
 }
 
-// errOtherShard is the cause by which the failure of one shard cancels the others.
-var errOtherShard = errors.New("dal: cancelled, since another shard failed")
-
 // run reads the shards, and waits for every goroutine that it starts.
 func (f *fanOut) run(ctx context.Context, fn func(ctx context.Context, at *ShardRead, b *binding) error) (FanOutReport, error) {
 	report := FanOutReport{Epoch: f.topology.Epoch(), Shards: f.shards}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	atOnce(len(f.shards), f.spec.Parallel, func(i int) {
+		at := &f.shards[i]
+		if ctx.Err() != nil {
+			at.Err = context.Cause(ctx)
+			return
+		}
+		at.Err = ErrNoReturn
+		defer func() {
+			if at.Err != nil && !f.spec.Partial {
+				cancel(f.stop)
+			}
+		}()
+		at.Err = f.read(ctx, at, fn)
+	})
+	return report, f.failed(report)
+}
+
+// atOnce calls fn with 0 to n-1, at most limit of them at a time, and returns when all have ended. A panic goes on in the caller then.
+func atOnce(n, limit int, fn func(i int)) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards panicked
 	var panicked any
-	turns := make(chan struct{}, f.spec.Parallel)
-	for i := range f.shards {
-		at := &f.shards[i]
-		select {
-		case turns <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			at.Err = context.Cause(ctx)
-			continue
-		}
+	turns := make(chan struct{}, limit)
+	for i := range n {
+		turns <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turns }()
-			returned := false
 			defer func() {
-				if p := recover(); p != nil { // the caller's goroutine is the one to have it
+				if p := recover(); p != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					panicked = p
-					cancel(errOtherShard)
-					return
-				}
-				if !returned {
-					at.Err = ErrNoReturn
-				}
-				if at.Err != nil && !f.spec.Partial {
-					cancel(errOtherShard)
 				}
 			}()
-			at.Err = f.read(ctx, at, fn)
-			returned = true
+			fn(i)
 		})
 	}
 	wg.Wait()
 	if panicked != nil {
 		panic(panicked)
 	}
-	return report, f.failed(report)
 }
 
 // index returns the position of a shard's entry. It reads no entry: the others are written meanwhile.
@@ -296,7 +295,7 @@ func (f *fanOut) failed(r FanOutReport) error {
 		switch at := &r.Shards[i]; {
 		case at.Err == nil:
 			e.Done = append(e.Done, at.Shard)
-		case errors.Is(at.Err, errOtherShard):
+		case errors.Is(at.Err, f.stop):
 			e.Cancelled = append(e.Cancelled, at.Shard)
 		default:
 			e.Failed[at.Shard] = at.Err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -199,4 +200,53 @@ func TestFanOut_Refused(t *testing.T) {
 		}()
 		_, _ = g.FanOut(g.a, dal.FanOutSpec{Keyspace: "player"}, func(context.Context, *dal.ShardRead, *gorm.DB) error { panic("of a reader") })
 	}()
+}
+
+// A call inside a call that is cancelled says so: it was not whole.
+func TestFanOut_InsideAnotherThatIsCancelled(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	broken := errors.New("broken")
+	inner := make(chan error, 1)
+	began := make(chan struct{})
+	_, err := g.FanOut(g.a, dal.FanOutSpec{Keyspace: "player"}, func(ctx context.Context, at *dal.ShardRead, _ *gorm.DB) error {
+		if at.Shard == g.shards[0] {
+			<-began
+			return broken
+		}
+		_, err := g.FanOut(ctx, dal.FanOutSpec{Keyspace: "player"}, func(ctx context.Context, at *dal.ShardRead, _ *gorm.DB) error {
+			if at.Shard == g.shards[0] {
+				close(began)
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		inner <- err
+		return err
+	})
+	var fan *dal.FanOutError
+	if !errors.As(<-inner, &fan) || len(fan.Failed) != len(g.shards) || len(fan.Done) != 0 {
+		t.Errorf("the inner call: %v, want every shard to have failed", fan)
+	}
+	if !errors.As(err, &fan) || !errors.Is(err, broken) || len(fan.Failed) != 1 || len(fan.Cancelled) != 1 || len(fan.Done) != 0 {
+		t.Errorf("the outer call: %v, want one shard to have failed and one to be cancelled", err)
+	}
+}
+
+// A function that ends its goroutine has not read its shard.
+func TestFanOut_FunctionThatDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	for _, partial := range []bool{false, true} {
+		_, err := g.FanOut(g.a, dal.FanOutSpec{Keyspace: "player", Partial: partial}, func(_ context.Context, at *dal.ShardRead, _ *gorm.DB) error {
+			if at.Shard == g.shards[0] {
+				runtime.Goexit()
+			}
+			return nil
+		})
+		var fan *dal.FanOutError
+		if !errors.As(err, &fan) || fan.Failed[g.shards[0]] == nil || len(fan.Failed) != 1 || partial && len(fan.Done) != 1 {
+			t.Errorf("partial %t: %v, want shard %s to have failed", partial, err, g.shards[0])
+		}
+	}
 }
