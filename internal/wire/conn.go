@@ -302,8 +302,16 @@ func (c *conn) release() {
 	}
 }
 
-// CheckNamedValue asks the driver, which knows its own types.
+// CheckNamedValue asks the driver, which knows its own types. SQLite compares times as texts, so all are written in UTC.
 func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
+	if c.owner.zones {
+		value, err := driver.DefaultParameterConverter.ConvertValue(v.Value)
+		if at, ok := value.(time.Time); ok {
+			value = at.UTC()
+		}
+		v.Value = value
+		return err
+	}
 	if n, ok := c.inner.(driver.NamedValueChecker); ok {
 		return n.CheckNamedValue(v)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/go-sql-driver/mysql"
+	"modernc.org/sqlite"
 
 	"github.com/tenantdal/tenantdal/internal/gate"
 )
@@ -55,6 +56,7 @@ type Connector struct {
 	opts  Options
 	count counters
 	lends bool // the driver's rows are pieces of its buffer; see [rows.Next]
+	zones bool // the driver writes a time as a text of its own zone; see [conn.CheckNamedValue]
 }
 
 var (
@@ -65,7 +67,8 @@ var (
 // NewConnector returns a connector whose connections judge, count and release. It opens nothing.
 func NewConnector(inner driver.Connector, opts Options) *Connector {
 	_, lends := inner.Driver().(*mysql.MySQLDriver) // modernc's SQLite and pgx make bytes of their own
-	return &Connector{inner: inner, opts: opts, lends: lends}
+	_, zones := inner.Driver().(*sqlite.Driver)
+	return &Connector{inner: inner, opts: opts, lends: lends, zones: zones}
 }
 
 // Connect opens a connection and sets it up. It demands no tenant: database/sql opens connections from a goroutine of its own.
