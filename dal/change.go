@@ -101,13 +101,20 @@ func (s *Store) holds(ctx context.Context, plan *shardrouter.Plan) (string, erro
 
 // hasRow looks for one row of the tenant and key of the move, soft-deleted ones too. Primary key (tenant_id, ...) or the index on the shard key.
 func (s *Store) hasRow(ctx context.Context, p Place, t *table, m shardrouter.Move) (bool, error) {
+	var key any
+	if m.Kind == shardrouter.MoveKey {
+		var ok bool
+		if key, ok = t.keyValue(ctx, m.Key); !ok {
+			return false, nil
+		}
+	}
 	scope := tenant.System(ctx, "look for rows before the topology changes", t.name)
 	db := s.OnPlace(scope, p).Session(&gorm.Session{SkipHooks: true}).Unscoped()
 	if m.Tenant != "" {
 		db = db.Where(clause.Eq{Column: clause.Column{Name: TenantColumn}, Value: m.Tenant})
 	}
 	if m.Kind == shardrouter.MoveKey {
-		db = db.Where(clause.Eq{Column: clause.Column{Name: t.ShardKey}, Value: string(m.Key)})
+		db = db.Where(clause.Eq{Column: clause.Column{Name: t.ShardKey}, Value: key})
 	}
 	found := db.Limit(1).Find(reflect.New(reflect.SliceOf(t.model)).Interface())
 	return found.RowsAffected > 0, found.Error

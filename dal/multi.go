@@ -43,8 +43,8 @@ func FindByKeys[T any, K ~string | Integer](ctx context.Context, s *Store, keys 
 		if err != nil {
 			return result, fmt.Errorf("dal: key %d of table %q: %w", i, t.name, err)
 		}
-		if _, err := r.typed(ctx, t.shardKey, string(key)); err != nil {
-			return result, err
+		if _, ok := t.keyValue(ctx, key); !ok {
+			return result, &ShapeError{Shape: fmt.Sprintf("key %d, a %T, for column %s", i, k, t.shardKey.DBName), Table: t.name, Hint: "give values of the column's type"}
 		}
 		if _, twice := position[key]; !twice {
 			position[key] = i
@@ -67,10 +67,7 @@ func FindByKeys[T any, K ~string | Integer](ctx context.Context, s *Store, keys 
 		for part := range slices.Chunk(at.Keys, keysBatch) {
 			in := clause.IN{Column: r.column(t.shardKey)}
 			for _, k := range part {
-				v, err := r.typed(ctx, t.shardKey, string(k))
-				if err != nil {
-					return err
-				}
+				v, _ := t.keyValue(ctx, k)
 				in.Values = append(in.Values, v)
 			}
 			db := handle(ctx, b, &pool{b}).Model(new(T)).Where(in)
@@ -129,6 +126,17 @@ func scattered[T any](s *Store) (*table, error) {
 		return nil, &ShapeError{Shape: "a read across shards of a table without a shard key", Table: t.name, Hint: "read it in the place where its rows belong"}
 	}
 	return t, nil
+}
+
+// keyValue returns the value of the shard key's own type that is written as the key; ok is false where none is, so that no row can have it.
+func (t *table) keyValue(ctx context.Context, key shardrouter.Key) (v any, ok bool) {
+	row := reflect.New(t.schema.ModelType).Elem()
+	if err := t.shardKey.Set(ctx, row, string(key)); err != nil {
+		return nil, false
+	}
+	v, _ = t.shardKey.ValueOf(ctx, row)
+	same, err := shardrouter.KeyOf(plainKey(v))
+	return v, err == nil && same == key
 }
 
 // owned returns the shard key of a row that the shard owns. A key that no shard may own is nobody's.
