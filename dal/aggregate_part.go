@@ -98,10 +98,7 @@ func (g Grouped[T]) each(ctx context.Context, p *aggregatePlan, f *fanOut, at *S
 	}
 	var after []sortValue
 	for {
-		db := handle(ctx, b, &pool{b}).Model(new(T)).Select(names)
-		for _, w := range g.query.wheres {
-			db = db.Where(w.query, w.args...)
-		}
+		db := g.query.filtered(handle(ctx, b, &pool{b}).Model(new(T)).Select(names))
 		if after != nil {
 			db = db.Where(beyondValues(t.shardKey, columns, after))
 		}

@@ -208,6 +208,8 @@ func (w *subqueryWalk) expression(e clause.Expression) {
 		w.values(x.Vars)
 	case clause.Where:
 		w.expressions(x.Exprs)
+	case parenthesized:
+		w.expressions(x.user.Exprs)
 	case clause.AndConditions:
 		w.expressions(x.Exprs)
 	case clause.OrConditions:

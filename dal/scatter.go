@@ -99,7 +99,7 @@ type ScatterResult[T any] struct {
 	Next, Prev string
 }
 
-// Find returns the first rows of the order, after the offset. Each shard sends at most offset + limit rows, and more only for rows that it does not own.
+// Find returns the first rows of the order, after the offset. Each shard sends at most offset + limit rows, and more only where it does not own all of them.
 // Without an order it returns any rows, and may return others the next time.
 //
 // Errors before anything is sent: those of [Store.FanOut]; [*ShapeError] for a limit out of range, an unknown column, an order that is no part of the model,
@@ -202,18 +202,25 @@ func (q Query[T]) fetch(ctx context.Context, columns []orderColumn, after []sort
 	return result, err
 }
 
-// fetchFrom returns the first n rows that a shard owns, after a point of the order. Rows that it does not own make it ask on.
+// filtered adds the conditions, each in parentheses: gorm writes them only where it sees blanks around an OR.
+func (q Query[T]) filtered(db *gorm.DB) *gorm.DB {
+	for _, w := range q.wheres {
+		if conds := db.Statement.BuildCondition(w.query, w.args...); len(conds) > 0 {
+			db = db.Where(parenthesized{clause.Where{Exprs: conds}})
+		}
+	}
+	return db
+}
+
+// fetchFrom returns the first n rows that a shard owns, after a point of the order. Rows that it does not own make it ask on, each time for twice as many, so
+// that thousands of them cost few queries.
 func (q Query[T]) fetchFrom(ctx context.Context, f *fanOut, at *ShardRead, b *binding, columns []orderColumn, after []sortValue, n int) ([]sortedRow[T], error) {
 	var list []sortedRow[T]
-	for {
-		db := handle(ctx, b, &pool{b}).Model(new(T))
-		for _, w := range q.wheres {
-			db = db.Where(w.query, w.args...)
-		}
+	for want := n; ; want = max(n-len(list), min(2*want, MaxPage)) {
+		db := q.filtered(handle(ctx, b, &pool{b}).Model(new(T)))
 		if after != nil {
 			db = db.Where(beyondValues(q.table.shardKey, columns, after))
 		}
-		want := n - len(list)
 		var rows []T
 		at.Queries++
 		if err := orderBy(db, q.table, b.db.dialect, columns).Limit(want).Find(&rows).Error; err != nil {
@@ -236,8 +243,8 @@ func (q Query[T]) fetchFrom(ctx context.Context, f *fanOut, at *ShardRead, b *bi
 			}
 			list = append(list, sortedRow[T]{row: rows[i], values: values})
 		}
-		if len(rows) < want || len(list) == n {
-			return list, nil
+		if len(rows) < want || len(list) >= n {
+			return list[:min(n, len(list))], nil
 		}
 	}
 }

@@ -346,3 +346,64 @@ func TestScatter_S36_FoldingCollation(t *testing.T) {
 		t.Errorf("an order by a folding collation: %v", err)
 	}
 }
+
+// Each condition holds beside the others and the cursor, whatever blanks stand around its OR.
+func TestScatter_S23_ConditionsAreKeptTogether(t *testing.T) {
+	t.Parallel()
+	g, one := newScores(t, 80)
+	for _, or := range []string{"points > ?\nOR title = ?", "points > ? or\ttitle = ?", "(points > ?)OR(title = ?)"} {
+		both := dal.Scatter[Score](g.Store).Where(or, 1, "a").Where("at IS NOT NULL\nOR id < 0")
+		q := both.OrderBy(dal.Desc("points")).Limit(3)
+		var all []int64
+		for at := ""; ; {
+			got, err := q.Page(g.a, at)
+			if err != nil {
+				t.Fatalf("%q: %v", or, err)
+			}
+			all = append(all, scoreIDs(got.Rows)...)
+			if at = got.Next; at == "" {
+				break
+			}
+		}
+		want := idsOf(t, one, "SELECT id FROM scores WHERE (points > 1 OR title = 'a') AND (at IS NOT NULL OR id < 0) ORDER BY points DESC, id")
+		if len(want) < 7 || !slices.Equal(all, want) {
+			t.Errorf("%q: %v, want %v", or, all, want)
+		}
+		sum, err := both.Aggregate(g.a, dal.Count())
+		if err != nil || textOf(sum.Rows)[0] != fmt.Sprint(len(want)) {
+			t.Errorf("%q: count %v, %v, want %d", or, textOf(sum.Rows), err, len(want))
+		}
+	}
+}
+
+// Times that were written in several zones are one moment each to Go and texts to SQLite: they are ordered by the moment, or refused; no row is lost.
+func TestScatter_S40_TimesOfSeveralZones(t *testing.T) {
+	t.Parallel()
+	g, _ := newScores(t, 0)
+	base := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	var scores []Score
+	for i := range 24 {
+		at := base.Add(time.Duration(i) * 20 * time.Minute).In(time.FixedZone("", (i%5-2)*3600*3))
+		scores = append(scores, Score{Model: dal.Model{ID: int64(i + 1)}, PlayerID: fmt.Sprint("p", i), At: &at})
+	}
+	if _, err := dal.CreateEach(g.a, g.Store, scores); err != nil {
+		t.Fatal(err)
+	}
+	for limit := 1; limit < 6; limit++ {
+		q := dal.Scatter[Score](g.Store).OrderBy(dal.Asc("at")).Limit(limit)
+		var all []int64
+		for at := ""; ; {
+			got, err := q.Page(g.a, at)
+			if err != nil {
+				t.Fatalf("pages of %d, after %v: %v", limit, all, err)
+			}
+			all = append(all, scoreIDs(got.Rows)...)
+			if at = got.Next; at == "" {
+				break
+			}
+		}
+		if len(all) != 24 || !slices.IsSorted(all) {
+			t.Errorf("pages of %d: %v, want 1 to 24", limit, all)
+		}
+	}
+}
