@@ -144,16 +144,16 @@ func (s *Store) subscribe(ctx context.Context, told chan<- struct{}) (stop func(
 
 // look compares the epochs once, and replaces the snapshot if it is older.
 func (s *Store) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.TopologyMaxAge)
+	within, cancel := context.WithTimeout(ctx, s.cfg.TopologyMaxAge)
 	defer cancel()
-	err := s.confirm(ctx)
+	err := s.confirm(within)
+	if ctx.Err() != nil { // the watch ends: that says nothing of the topology
+		return
+	}
 	s.watch.mu.Lock()
 	before := s.watch.err
 	s.watch.err = err
 	s.watch.mu.Unlock()
-	if ctx.Err() != nil && s.shut() {
-		return
-	}
 	switch {
 	case err != nil && before == nil:
 		s.log.Warn("dal: the topology cannot be confirmed", "epoch", uint64(s.snapshot().Epoch()), "err", err)

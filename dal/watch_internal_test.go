@@ -191,6 +191,30 @@ func TestHealth_StaleTopologyRefusesWritesIfConfigured(t *testing.T) {
 	}
 }
 
+// A watch that is told to end says nothing of the topology: the last look stays the one before.
+func TestStart_EndOfTheWatchIsNoFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		src := &source{top: epochs(t, 1)}
+		s := watched(t, src, Config{})
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := s.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		src.set(src.top, context.Canceled) // as a database answers whose caller has gone
+		cancel()
+		s.look(ctx)
+		synctest.Wait()
+		if h := s.Health(); h.Err != nil || h.Watching {
+			t.Errorf("health %+v, want no error of a watch that has ended", h)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestHealth_ShardThatIsNotConfiguredOrDown(t *testing.T) {
 	t.Parallel()
 	top, err := shardrouter.NewTopology(shardrouter.TopologyConfig{
