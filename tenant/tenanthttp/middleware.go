@@ -115,6 +115,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r = r.Clone(r.Context())
+	if r.Header == nil { // of a request that was made by hand
+		r.Header = http.Header{}
+	}
 	r.Header.Set(Header, string(id))
 	base := t.Base
 	if base == nil {

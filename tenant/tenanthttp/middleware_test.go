@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -160,4 +161,10 @@ func TestTransport(t *testing.T) {
 	if _, err := send(a, "b"); !errors.Is(err, tenant.ErrCarrierConflict) {
 		t.Errorf("another header: %v, want ErrCarrierConflict", err)
 	}
+	bare := (&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: s.Listener.Addr().String()}}).WithContext(a) // with no headers at all
+	resp, err := client.Transport.RoundTrip(bare)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || bare.Header != nil {
+		t.Fatalf("a request without headers: %v, %v, headers %v", resp, err, bare.Header)
+	}
+	_ = resp.Body.Close()
 }
