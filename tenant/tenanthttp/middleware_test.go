@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
