@@ -278,58 +278,6 @@ func TestScatter_S43_RowsOnBothShards(t *testing.T) {
 	}
 }
 
-// On a server, for a shared tenant and one with its own schemas: the same pages as in memory.
-func TestScatter_S40_MariaDB(t *testing.T) {
-	t.Parallel()
-	cfg := dal.Config{Cluster: clusters()["mariadb"](t), Registry: threeModels(t), Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id")}}
-	up(t, cfg)
-	store, err := dal.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, id := range []tenant.ID{"shared-a", "schema-c"} {
-		ctx := tenant.NewContext(t.Context(), id)
-		var heroes []Hero
-		for i := range 40 {
-			heroes = append(heroes, Hero{Model: dal.Model{ID: int64(i + 1)}, PlayerID: fmt.Sprint("p", i), Name: "n", Gold: int64(i % 7)})
-		}
-		if _, err := dal.CreateEach(ctx, store, heroes); err != nil {
-			t.Fatal(err)
-		}
-		slices.SortFunc(heroes, func(a, b Hero) int {
-			if a.Gold != b.Gold {
-				return int(b.Gold - a.Gold)
-			}
-			return strings.Compare(a.PlayerID, b.PlayerID)
-		})
-		q := dal.Scatter[Hero](store).OrderBy(dal.Desc("gold"), dal.Asc("player_id")).Limit(6)
-		at, n := "", 0
-		for {
-			got, err := q.Page(ctx, at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, h := range got.Rows {
-				if h.ID != heroes[n].ID {
-					t.Fatalf("row %d is %d, want %d", n, h.ID, heroes[n].ID)
-				}
-				n++
-			}
-			if at = got.Next; at == "" {
-				break
-			}
-		}
-		if n != 40 {
-			t.Errorf("tenant %s: %d rows, want 40", id, n)
-		}
-	}
-}
-
 // A column whose collation folds case is refused by name, before a row is read.
 func TestScatter_S36_FoldingCollation(t *testing.T) {
 	t.Parallel()
