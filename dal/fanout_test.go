@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -230,23 +229,5 @@ func TestFanOut_InsideAnotherThatIsCancelled(t *testing.T) {
 	}
 	if !errors.As(err, &fan) || !errors.Is(err, broken) || len(fan.Failed) != 1 || len(fan.Cancelled) != 1 || len(fan.Done) != 0 {
 		t.Errorf("the outer call: %v, want one shard to have failed and one to be cancelled", err)
-	}
-}
-
-// A function that ends its goroutine has not read its shard.
-func TestFanOut_FunctionThatDoesNotReturn(t *testing.T) {
-	t.Parallel()
-	g := newGame(t)
-	for _, partial := range []bool{false, true} {
-		_, err := g.FanOut(g.a, dal.FanOutSpec{Keyspace: "player", Partial: partial}, func(_ context.Context, at *dal.ShardRead, _ *gorm.DB) error {
-			if at.Shard == g.shards[0] {
-				runtime.Goexit()
-			}
-			return nil
-		})
-		var fan *dal.FanOutError
-		if !errors.As(err, &fan) || fan.Failed[g.shards[0]] == nil || len(fan.Failed) != 1 || partial && len(fan.Done) != 1 {
-			t.Errorf("partial %t: %v, want shard %s to have failed", partial, err, g.shards[0])
-		}
 	}
 }
