@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -52,27 +51,4 @@ func TestNotifier_ServerHangs(t *testing.T) {
 		t.Errorf("after the silence came %+v, want a loss", m)
 	}
 	lines.await(t, "the connection is made")
-}
-
-// records takes the logger's messages.
-type records chan string
-
-func (r records) Write(line []byte) (int, error) {
-	r <- string(line)
-	return len(line), nil
-}
-
-func (r records) await(t *testing.T, part string) {
-	t.Helper()
-	late := time.After(limit)
-	for {
-		select {
-		case line := <-r:
-			if strings.Contains(line, part) {
-				return
-			}
-		case <-late:
-			t.Fatalf("nothing was logged with %q within %s", part, limit)
-		}
-	}
 }

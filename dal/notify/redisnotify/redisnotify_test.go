@@ -21,7 +21,12 @@ import (
 	"github.com/tenantdal/tenantdal/testutil"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// A server that all tests share runs until the process ends.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/tenantdal/tenantdal/testutil.(*MariaDB).watch"),
+		goleak.IgnoreAnyFunction("github.com/tenantdal/tenantdal/testutil.(*MariaDB).launch.func1"))
+}
 
 // limit bounds each wait for what must come.
 const limit = 20 * time.Second
@@ -168,6 +173,29 @@ func TestNotifier_ConnectionIsCut(t *testing.T) {
 	publish(t, n, "t", "x")
 	if m := next(t, got); string(m.Payload) != "x" {
 		t.Errorf("after the loss came %+v", m)
+	}
+}
+
+// records takes the logger's messages.
+type records chan string
+
+func (r records) Write(line []byte) (int, error) {
+	r <- string(line)
+	return len(line), nil
+}
+
+func (r records) await(t *testing.T, part string) {
+	t.Helper()
+	late := time.After(limit)
+	for {
+		select {
+		case line := <-r:
+			if strings.Contains(line, part) {
+				return
+			}
+		case <-late:
+			t.Fatalf("nothing was logged with %q within %s", part, limit)
+		}
 	}
 }
 
