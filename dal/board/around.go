@@ -18,31 +18,43 @@ type Ranked struct {
 }
 
 // Around returns the player's entry with the n entries before it and the n after it, in the board's order, with their ranks: fewer at either end of the
-// board. It costs one statement at the player's group, then one count and two reads of at most n rows for each shard that owns a group.
+// board. It costs one statement at the player's group, then one count and two reads of at most n rows for each shard that owns a group, and one at the home shard.
 //
 // Exact as of the reads, which are not one snapshot: ranks are counted from the player's own, and a player whose entry moves meanwhile is returned at most
 // once.
 //
 // It returns [gorm.ErrRecordNotFound] for a player without an entry, [*TooDeepError] for n above Keep, [*ConfigError] for n below 1, else the errors of
 // [Board.Rank].
-func (b *Board) Around(ctx context.Context, player string, n int) ([]Ranked, error) {
+func (b *Board) Around(ctx context.Context, player string, n int) (around []Ranked, err error) {
 	if err := b.checkUse(ctx, player); err != nil {
 		return nil, err
 	}
 	if n < 1 {
 		return nil, &ConfigError{Board: b.cfg.Name, Problem: fmt.Sprintf("%d entries around a player asked for", n)}
 	}
-	if n > b.cfg.Keep {
-		return nil, &TooDeepError{Board: b.cfg.Name, N: n, Keep: b.cfg.Keep}
+	err = b.current(ctx, func(l *layout) error {
+		if err := b.checkDepth(l, n); err != nil {
+			return err
+		}
+		var err error
+		around, err = b.around(ctx, l, player, n)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	own, err := b.own(ctx, player)
+	return around, nil
+}
+
+func (b *Board) around(ctx context.Context, l *layout, player string, n int) ([]Ranked, error) {
+	own, _, err := b.own(ctx, l, player)
 	if err != nil {
 		return nil, fmt.Errorf("board: around a player in %q: %w", b.cfg.Name, err)
 	}
 	var mu sync.Mutex // guards above, before and after
 	var above int64
 	var before, after []entry
-	err = b.each(ctx, "board around", func(at *dal.ShardRead, db *gorm.DB) error {
+	err = b.each(ctx, l, "board around", func(at *dal.ShardRead, db *gorm.DB) error {
 		var count int64
 		var up, down []entry
 		if err := better(db.Model(&entry{}), own).Count(&count).Error; err != nil {

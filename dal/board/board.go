@@ -42,7 +42,7 @@ const (
 	Add
 )
 
-// Config describes a board. Groups and Keep are persisted when the board is first opened, and never change.
+// Config describes a board. Groups and Keep are persisted when the board is first opened; [Board.Rebuild] changes them.
 type Config struct {
 	Name   string           // [A-Za-z0-9_.-], 1 to 64 bytes
 	Groups int              // zero means [DefaultGroups]
@@ -95,7 +95,7 @@ func Open(ctx context.Context, store *dal.Store, cfg Config) (*Board, error) {
 	if made.GroupCount != cfg.Groups || made.KeepCount != cfg.Keep {
 		return nil, &GroupsChangedError{Tenant: id, Board: cfg.Name, Groups: made.GroupCount, Keep: made.KeepCount, AskGroups: cfg.Groups, AskKeep: cfg.Keep}
 	}
-	b.layout.Store(newLayout(cfg.Name, 0, made.GroupCount, made.KeepCount))
+	b.layout.Store(newLayout(cfg.Name, made.Generation, made.GroupCount, made.KeepCount))
 	return b, nil
 }
 
@@ -124,18 +124,15 @@ func (c Config) check() error {
 
 // define returns the persisted definition. Of two that make a board at once the first decides.
 func (b *Board) define(ctx context.Context) (definition, error) {
-	key := dal.Key(Keyspace, b.cfg.Name)
-	var found definition
-	read := func() error { return b.store.On(ctx, key).Where("board = ?", b.cfg.Name).Take(&found).Error }
-	err := read()
+	found, err := b.definition(ctx)
 	if !errors.Is(err, gorm.ErrRecordNotFound) {
 		return found, err
 	}
 	made := definition{Board: b.cfg.Name, GroupCount: b.cfg.Groups, KeepCount: b.cfg.Keep}
-	if err = b.store.On(ctx, key).Create(&made).Error; !dal.IsDuplicateKey(err) {
+	if err = b.store.On(ctx, dal.Key(Keyspace, b.cfg.Name)).Create(&made).Error; !dal.IsDuplicateKey(err) {
 		return made, err
 	}
-	return found, read()
+	return b.definition(ctx)
 }
 
 // Update gives player a score at the time of the board's clock. See [Board.UpdateAt].
@@ -159,19 +156,39 @@ func (b *Board) UpdateAt(ctx context.Context, player string, score int64, at tim
 	return nil
 }
 
-// Top returns the n best entries of the tenant, in order: exact, by one statement for each shard that owns a group.
+// Top returns the n best entries of the tenant, in order: exact, by one statement for each shard that owns a group and one at the home shard.
 //
 // It returns [*TooDeepError] for n above Keep, [*ConfigError] for n below 1, [*TenantError], and the errors of [dal.Store.FanOut].
-func (b *Board) Top(ctx context.Context, n int) ([]Entry, error) {
+func (b *Board) Top(ctx context.Context, n int) (top []Entry, err error) {
+	if err := b.checkTenant(ctx); err != nil {
+		return nil, err
+	}
 	if n < 1 {
 		return nil, &ConfigError{Board: b.cfg.Name, Problem: fmt.Sprintf("top %d asked for", n)}
 	}
-	if n > b.cfg.Keep {
-		return nil, &TooDeepError{Board: b.cfg.Name, N: n, Keep: b.cfg.Keep}
+	err = b.current(ctx, func(l *layout) error {
+		if err := b.checkDepth(l, n); err != nil {
+			return err
+		}
+		var err error
+		top, err = b.top(ctx, l, n)
+		return err
+	})
+	return top, err
+}
+
+// checkDepth demands that n entries are no more than each group keeps.
+func (b *Board) checkDepth(l *layout, n int) error {
+	if n > l.keep {
+		return &TooDeepError{Board: b.cfg.Name, N: n, Keep: l.keep}
 	}
+	return nil
+}
+
+func (b *Board) top(ctx context.Context, l *layout, n int) ([]Entry, error) {
 	var mu sync.Mutex
 	var all []entry
-	err := b.each(ctx, "board top", func(at *dal.ShardRead, db *gorm.DB) error {
+	err := b.each(ctx, l, "board top", func(at *dal.ShardRead, db *gorm.DB) error {
 		var rows []entry
 		err := inOrder(db).Limit(n).Find(&rows).Error
 		at.Rows += int64(len(rows))
@@ -215,39 +232,40 @@ func (e entry) entry() Entry {
 	return Entry{Player: string(e.Player), Score: e.Score, At: time.UnixMicro(e.At).UTC()}
 }
 
-// Rank returns the player's rank, 1 for the best, and its entry: exact as of the reads, by one statement at the player's group and one count for each
-// shard.
+// Rank returns the player's rank, 1 for the best, and its entry: exact as of the reads, by one statement at the player's group, one count for each
+// shard, and one statement at the home shard.
 //
 // It returns [gorm.ErrRecordNotFound] for a player without an entry, else the errors of [Board.Top].
-func (b *Board) Rank(ctx context.Context, player string) (int64, Entry, error) {
+func (b *Board) Rank(ctx context.Context, player string) (rank int64, of Entry, err error) {
 	if err := b.checkUse(ctx, player); err != nil {
 		return 0, Entry{}, err
 	}
-	own, err := b.own(ctx, player)
-	if err != nil {
-		return 0, Entry{}, fmt.Errorf("board: rank in %q: %w", b.cfg.Name, err)
-	}
-	var above atomic.Int64
-	err = b.each(ctx, "board rank", func(at *dal.ShardRead, db *gorm.DB) error {
-		var n int64
-		err := better(db.Model(&entry{}), own).Count(&n).Error
-		at.Rows++
-		above.Add(n)
+	err = b.current(ctx, func(l *layout) error {
+		own, _, err := b.own(ctx, l, player)
+		if err != nil {
+			return fmt.Errorf("board: rank in %q: %w", b.cfg.Name, err)
+		}
+		var above atomic.Int64
+		err = b.each(ctx, l, "board rank", func(at *dal.ShardRead, db *gorm.DB) error {
+			var n int64
+			err := better(db.Model(&entry{}), own).Count(&n).Error
+			at.Rows++
+			above.Add(n)
+			return err
+		})
+		rank, of = above.Load()+1, own.entry()
 		return err
 	})
 	if err != nil {
 		return 0, Entry{}, err
 	}
-	return above.Load() + 1, own.entry(), nil
+	return rank, of, nil
 }
 
 // each calls fn for each shard that owns groups, several at a time, with a handle on the entries of those groups,
 // which may be used several times.
-func (b *Board) each(ctx context.Context, op string, fn func(at *dal.ShardRead, db *gorm.DB) error) error {
-	if err := b.checkTenant(ctx); err != nil {
-		return err
-	}
-	_, err := b.store.FanOut(ctx, dal.FanOutSpec{Op: op, Keyspace: Keyspace, Keys: b.layout.Load().places}, func(_ context.Context, at *dal.ShardRead, db *gorm.DB) error {
+func (b *Board) each(ctx context.Context, l *layout, op string, fn func(at *dal.ShardRead, db *gorm.DB) error) error {
+	_, err := b.store.FanOut(ctx, dal.FanOutSpec{Op: op, Keyspace: Keyspace, Keys: l.places}, func(_ context.Context, at *dal.ShardRead, db *gorm.DB) error {
 		places := make([]string, len(at.Keys))
 		for i, k := range at.Keys {
 			places[i] = string(k)

@@ -36,7 +36,7 @@ type GroupsChangedError struct {
 
 // Error names both definitions.
 func (e *GroupsChangedError) Error() string {
-	return fmt.Sprintf("board: tenant %q: board %q has %d groups that keep %d each, asked for %d that keep %d: open it as it was made, or fill a board of another name",
+	return fmt.Sprintf("board: tenant %q: board %q has %d groups that keep %d each, asked for %d that keep %d: open it as it was made, and Rebuild it to change them",
 		e.Tenant, e.Board, e.Groups, e.Keep, e.AskGroups, e.AskKeep)
 }
 
@@ -55,7 +55,24 @@ func (e *OverflowError) Error() string {
 // Unwrap returns the database's error.
 func (e *OverflowError) Unwrap() error { return e.Err }
 
-// TooDeepError reports a read of more entries than each group keeps. Nothing was sent.
+// RebuildingError reports a [Board.Rebuild] while another one runs, or after one that has not ended and wants other numbers. Nothing was changed. It is
+// [ErrRebuilding].
+type RebuildingError struct {
+	Tenant       tenant.ID
+	Board        string
+	Groups, Keep int // what the board is being rebuilt to
+}
+
+// Error names the board and what it is being rebuilt to.
+func (e *RebuildingError) Error() string {
+	return fmt.Sprintf("board: tenant %q: board %q is being rebuilt to %d groups that keep %d each: wait for its end, or, if it died, call Rebuild with these numbers",
+		e.Tenant, e.Board, e.Groups, e.Keep)
+}
+
+// Is reports [ErrRebuilding].
+func (e *RebuildingError) Is(target error) bool { return target == ErrRebuilding }
+
+// TooDeepError reports a read of more entries than each group keeps. No entry was read.
 type TooDeepError struct {
 	Board   string
 	N, Keep int

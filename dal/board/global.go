@@ -33,7 +33,16 @@ type stored struct {
 // It returns [*TenantError], and the errors of [dal.Store.FanOut] and [dal.Store.On].
 func (b *Board) Refresh(ctx context.Context) error {
 	began := b.cfg.Now().UnixMicro()
-	top, err := b.Top(ctx, b.cfg.Keep)
+	err := b.checkTenant(ctx)
+	if err != nil {
+		return err
+	}
+	var top []Entry
+	err = b.current(ctx, func(l *layout) error {
+		var err error
+		top, err = b.top(ctx, l, l.keep)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("board: refresh %q: %w", b.cfg.Name, err)
 	}

@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -56,7 +57,7 @@ func (b *Board) RankApprox(ctx context.Context, player string) (Bounds, Entry, e
 	if err := b.checkUse(ctx, player); err != nil {
 		return Bounds{}, Entry{}, err
 	}
-	own, err := b.own(ctx, player)
+	own, err := b.ownNow(ctx, player)
 	if err != nil {
 		return Bounds{}, Entry{}, fmt.Errorf("board: rank in %q: %w", b.cfg.Name, err)
 	}
@@ -71,6 +72,24 @@ func (b *Board) RankApprox(ctx context.Context, player string) (Bounds, Entry, e
 		r.Most += most
 	}
 	return r, own.entry(), nil
+}
+
+// ownNow reads the player's row by one statement, as long as its group is open: then the layout is the board's.
+func (b *Board) ownNow(ctx context.Context, player string) (entry, error) {
+	for {
+		l := b.layout.Load()
+		own, state, err := b.own(ctx, l, player)
+		if state == open || err != nil && !errors.Is(err, gorm.ErrRecordNotFound) {
+			return own, err
+		}
+		changed, aerr := b.adopt(ctx, l)
+		if aerr != nil {
+			return entry{}, aerr
+		}
+		if !changed {
+			return own, err
+		}
+	}
 }
 
 // above returns how many entries of a shard are better than one with that score, at least and at most.
@@ -122,7 +141,12 @@ func (b *Board) counted(ctx context.Context, age time.Duration) (*segments, erro
 	if s := young(); s != nil { // another caller counted meanwhile
 		return s, nil
 	}
-	s, err := b.count(ctx)
+	var s *segments
+	err := b.current(ctx, func(l *layout) error {
+		var err error
+		s, err = b.count(ctx, l)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("board: count segments of %q: %w", b.cfg.Name, err)
 	}
@@ -139,10 +163,10 @@ func (c *segmentCache) inUse() bool {
 	return c.current != nil
 }
 
-func (b *Board) count(ctx context.Context) (*segments, error) {
+func (b *Board) count(ctx context.Context, l *layout) (*segments, error) {
 	s := &segments{countedAt: time.UnixMicro(b.cfg.Now().UnixMicro()).UTC()}
 	var mu sync.Mutex // guards s.shards
-	err := b.each(ctx, "board count", func(at *dal.ShardRead, db *gorm.DB) error {
+	err := b.each(ctx, l, "board count", func(at *dal.ShardRead, db *gorm.DB) error {
 		rows, err := db.Model(&entry{}).Select("score, COUNT(*)").Group("score").Order("score DESC").Rows()
 		if err != nil {
 			return err

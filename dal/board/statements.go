@@ -1,6 +1,7 @@
 package board
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tenantdal/tenantdal/dal"
@@ -21,11 +22,11 @@ func (s statement) in(d dal.Dialect) *wire.Statement {
 	return s.mysql
 }
 
-// Words in a text that the dialects spell differently. In a list of columns PostgreSQL does not infer the type of a placeholder.
+// Words in a text that the dialects spell differently. Times are microseconds of the database's own clock: no process's clock decides about a lease. In a list of columns PostgreSQL does not infer the type of a placeholder.
 var (
-	sqliteWords   = strings.NewReplacer("{bytes}", "?", "{int}", "?", "{share}", "")
-	mysqlWords    = strings.NewReplacer("{bytes}", "?", "{int}", "?", "{share}", " LOCK IN SHARE MODE")
-	postgresWords = strings.NewReplacer("{bytes}", "CAST(? AS BYTEA)", "{int}", "CAST(? AS BIGINT)", "{share}", " FOR SHARE")
+	sqliteWords   = strings.NewReplacer("{bytes}", "?", "{int}", "?", "{share}", "", "{now}", "CAST(unixepoch('subsec') * 1000000 AS INTEGER)")
+	mysqlWords    = strings.NewReplacer("{bytes}", "?", "{int}", "?", "{share}", " LOCK IN SHARE MODE", "{now}", "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)")
+	postgresWords = strings.NewReplacer("{bytes}", "CAST(? AS BYTEA)", "{int}", "CAST(? AS BIGINT)", "{share}", " FOR SHARE", "{now}", "CAST(date_part('epoch', clock_timestamp()) * 1000000 AS BIGINT)")
 )
 
 // register registers a tenant's statement, one text for SQLite and PostgreSQL and one for MySQL; tenantArgs are the positions of the arguments that are
@@ -79,6 +80,44 @@ var (
 			" WHERE board_groups.tenant_id = ? AND board_groups.place = ?", 0, 2)
 	removeEntry = plain("remove", "DELETE FROM board_entries WHERE tenant_id = ? AND place = ? AND player = ?", 0)
 )
+
+// Of a rebuild, by the primary keys.
+var (
+	// claim takes the lease of a definition that is as it was read.
+	claim = plain("rebuild.claim", "UPDATE board_definitions SET next_groups = ?, next_keep = ?, owner = ?, lease_until = {now} + ?"+
+		" WHERE tenant_id = ? AND board = ? AND generation = ? AND next_groups = ? AND next_keep = ? AND old_groups = ? AND lease_until <= {now}", 4)
+	renew = plain("rebuild.renew", "UPDATE board_definitions SET lease_until = {now} + ? WHERE tenant_id = ? AND board = ? AND owner = ?", 1)
+	// turn makes the new layout the board's. MySQL assigns from left to right.
+	turn = plain("rebuild.turn", "UPDATE board_definitions SET old_groups = group_count, generation = generation + 1, group_count = next_groups,"+
+		" keep_count = next_keep, next_groups = 0, next_keep = 0 WHERE tenant_id = ? AND board = ? AND generation = ? AND next_groups > 0 AND owner = ?", 0)
+	finish = plain("rebuild.finish", "UPDATE board_definitions SET old_groups = 0, owner = ?, lease_until = 0"+
+		" WHERE tenant_id = ? AND board = ? AND generation = ? AND next_groups = 0 AND owner = ?", 1)
+	setKeep = plain("rebuild.keep", "UPDATE board_definitions SET keep_count = ?"+
+		" WHERE tenant_id = ? AND board = ? AND generation = ? AND next_groups = 0 AND old_groups = 0", 1)
+
+	closeGroup = register("group.close",
+		"INSERT INTO board_groups (tenant_id, place, board, state) VALUES (?, ?, ?, 2) ON CONFLICT (tenant_id, place) DO UPDATE SET state = 2",
+		"INSERT INTO board_groups (tenant_id, place, board, state) VALUES (?, ?, ?, 2) ON DUPLICATE KEY UPDATE state = 2", 0)
+	openGroup = plain("group.open", "UPDATE board_groups SET state = 1 WHERE tenant_id = ? AND place = ? AND state = 3", 0)
+	readPage  = plain("page", "SELECT player, score, at FROM board_entries WHERE tenant_id = ? AND place = ? AND player > ? ORDER BY player LIMIT ?", 0)
+	clearPage = plain("clear", "DELETE FROM board_entries WHERE tenant_id = ? AND place = ? AND player <= ?", 0)
+)
+
+// copies insert 1, 2, 4, ... 64 entries where they are not there. A list is padded by repeating an entry.
+var copies = func() (all [7]statement) {
+	for i := range all {
+		n := 1 << i
+		rows := strings.TrimSuffix(strings.Repeat("(?, {bytes}, {bytes}, {bytes}, {int}, {int}), ", n), ", ")
+		tenants := make([]int, n)
+		for j := range tenants {
+			tenants[j] = 6 * j
+		}
+		text := "INSERT INTO board_entries (tenant_id, place, player, board, score, at) VALUES " + rows
+		all[i] = register("copy."+strconv.Itoa(n), text+" ON CONFLICT (tenant_id, place, player) DO NOTHING",
+			text+" ON DUPLICATE KEY UPDATE board_entries.score = board_entries.score", tenants...)
+	}
+	return all
+}()
 
 // plain registers a tenant's statement that all dialects share but for {share}.
 func plain(name, text string, tenantArgs ...int) statement {

@@ -14,6 +14,12 @@ type definition struct {
 	Board      string    `gorm:"column:board;primaryKey;size:64;not null"`
 	GroupCount int       `gorm:"column:group_count;not null"`
 	KeepCount  int       `gorm:"column:keep_count;not null"`
+	Generation int64     `gorm:"column:generation;not null"`  // how often it was rebuilt
+	NextGroups int       `gorm:"column:next_groups;not null"` // of the rebuild that copies; else 0
+	NextKeep   int       `gorm:"column:next_keep;not null"`
+	OldGroups  int       `gorm:"column:old_groups;not null"` // of the generation before this one, while its entries are removed; else 0
+	Owner      string    `gorm:"column:owner;size:32;not null"`
+	LeaseUntil int64     `gorm:"column:lease_until;not null"` // microseconds since 1970, by the database's clock
 }
 
 // TableName returns "board_definitions".

@@ -117,12 +117,19 @@ func (b *Board) inOpenGroup(ctx context.Context, player string, fn func(spot) (b
 			return nil
 		case state == open: // another caller may have made the row since fn looked
 			l.seen[i].Store(true)
-		case state == absent:
-			if _, err := g.lib.Exec(ctx, makeGroup.in(b.store.Dialect()), string(b.tenant), g.place, b.cfg.Name, int(open)); err != nil && !dal.IsRetryable(err) {
-				return err
-			}
 		default:
-			return ErrRebuilding
+			changed, err := b.adopt(ctx, l)
+			switch {
+			case err != nil:
+				return err
+			case changed:
+			case state != absent:
+				return ErrRebuilding
+			default: // should a rebuild have begun meanwhile, the row is there when it is made, for good
+				if _, err := g.lib.Exec(ctx, makeGroup.in(b.store.Dialect()), string(b.tenant), g.place, b.cfg.Name, int(open)); err != nil && !dal.IsRetryable(err) {
+					return err
+				}
+			}
 		}
 	}
 }
@@ -138,26 +145,25 @@ func (b *Board) state(ctx context.Context, g spot) (groupState, error) {
 	return state, err
 }
 
-// own reads the player's row.
-func (b *Board) own(ctx context.Context, player string) (entry, error) {
-	l := b.layout.Load()
+// own reads the player's row, and the state of its group.
+func (b *Board) own(ctx context.Context, l *layout, player string) (entry, groupState, error) {
+	state := absent
 	g, err := b.spot(ctx, l.places[l.group(player)])
 	if err != nil {
-		return entry{}, err
+		return entry{}, state, err
 	}
 	rows, err := g.lib.Query(ctx, readEntry.in(b.store.Dialect()), string(b.tenant), []byte(player), string(b.tenant), g.place)
 	if err != nil {
-		return entry{}, err
+		return entry{}, state, err
 	}
-	state := absent
 	var score, at sql.NullInt64
 	if err := one(rows, &state, &score, &at); err != nil {
-		return entry{}, err
+		return entry{}, state, err
 	}
 	if !score.Valid {
-		return entry{}, gorm.ErrRecordNotFound
+		return entry{}, state, gorm.ErrRecordNotFound
 	}
-	return entry{Player: []byte(player), Score: score.Int64, At: at.Int64}, nil
+	return entry{Player: []byte(player), Score: score.Int64, At: at.Int64}, state, nil
 }
 
 // one scans the first row, if there is one, and closes the rows.
