@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -203,5 +204,54 @@ func TestAttack_FanOutHandleKept(t *testing.T) {
 	wg.Wait()
 	if sent := g.rec.take(); len(sent) != 0 {
 		t.Errorf("sent after the call: %q", sent)
+	}
+}
+
+// A key of another shard that stands where a condition on rows is easily overlooked is refused with both shards; one that cannot be read is refused as well.
+func TestAttack_KeysInOtherWords(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	g.seed(t)
+	away := ""
+	for i := 1; away == ""; i++ {
+		if r, err := g.Route(g.a, dal.Key("player", fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		} else if r.Place.Shard == g.other(t) {
+			away = fmt.Sprint(i)
+		}
+	}
+	before := g.dump(t, "a")
+	g.rec.take()
+	var rows []map[string]any
+	for text, want := range map[string]error{
+		"SELECT id FROM items WHERE player_id IS @k":                                                                     dal.ErrCrossShard,
+		"SELECT id FROM items WHERE @k IN (player_id)":                                                                   dal.ErrCrossShard,
+		"SELECT id FROM items WHERE player_id = " + away:                                                                 dal.ErrCrossShard,
+		"SELECT player_id FROM items GROUP BY player_id HAVING player_id = @k":                                           dal.ErrCrossShard,
+		"SELECT x.id FROM (SELECT id, player_id FROM items) x WHERE x.player_id = @k":                                    dal.ErrCrossShard,
+		"WITH x AS (SELECT id, player_id FROM items) SELECT id FROM x WHERE player_id = @k":                              dal.ErrCrossShard,
+		"SELECT id FROM items WHERE player_id = '7' UNION ALL SELECT id FROM items WHERE player_id = @k":                 dal.ErrCrossShard,
+		"SELECT id FROM items i WHERE EXISTS (SELECT 1 FROM users u WHERE i.player_id = @k)":                             dal.ErrCrossShard,
+		"SELECT i.id FROM items i JOIN users u ON u.player_id = @k":                                                      dal.ErrCrossShard,
+		"UPDATE items SET qty = 0 WHERE id IN (SELECT id FROM (SELECT id, player_id FROM users) x WHERE player_id = @k)": dal.ErrCrossShard,
+		"DELETE FROM items WHERE (id, player_id) = (1, @k)":                                                              dal.ErrCrossShard,
+		"SELECT id FROM items WHERE player_id = LOWER(@k)":                                                               dal.ErrShape,
+		"SELECT id FROM items WHERE player_id = 0" + away:                                                                dal.ErrShape,
+		"SELECT id FROM items WHERE player_id = " + away + ".0":                                                          dal.ErrShape,
+		"DELETE FROM items WHERE player_id = CAST(@k AS TEXT)":                                                           dal.ErrShape,
+		"UPDATE items SET qty = 0 WHERE player_id IN ('7', CASE WHEN 1 = 1 THEN @k END)":                                 dal.ErrShape,
+	} {
+		var args []any
+		if strings.Contains(text, "@k") {
+			args = append(args, map[string]any{"k": away})
+		}
+		err := g.player(g.a).Raw(text, args...).Scan(&rows).Error
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", text, err, want)
+		}
+		g.rec.take()
+	}
+	if after := g.dump(t, "a"); after != before {
+		t.Errorf("rows were changed:\n%s", after)
 	}
 }

@@ -34,6 +34,7 @@ type expr struct {
 	text       string // of a literal
 	query      *query
 	negated    bool // of IN
+	same       bool // list[0] <=> list[1], or IS: as = is, and true of two NULLs; nothing else
 	noisy      bool // it computes something of a row, which may fail with an error; what it consists of may be noisy too
 	start, end int
 }
@@ -60,6 +61,7 @@ type core struct {
 	fromEnd  int     // where a WHERE may be inserted
 	where    *expr
 	exprs    []*expr // GROUP BY, HAVING, windows
+	having   *expr   // of exprs
 	folded   bool    // may give a row that no row of FROM stands behind: an aggregate without GROUP BY, or WITH ROLLUP
 }
 

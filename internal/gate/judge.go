@@ -17,12 +17,15 @@ type judge struct {
 	v      *Verdict
 	edits  []edit
 	args   map[int]int // token of a placeholder -> its value's position
+	outer  []*scope    // of the statements around, the innermost last
+	keyed  []*Table    // every table with a shard key that was named so far, also behind a common table expression
 }
 
 // env is the names of the common table expressions in sight.
 type env struct {
-	name ident
-	up   *env
+	name  ident
+	keyed []*Table // with a shard key, that its query reads
+	up    *env
 }
 
 // ref is a leaf of a source tree.
@@ -30,6 +33,7 @@ type ref struct {
 	table *Table // nil for derived tables and common table expressions
 	name  ident  // by which its columns are qualified; empty for an unnamed derived table
 	src   *source
+	keyed []*Table // beside table: those with a shard key that the derived table or common table expression reads
 }
 
 // scope is what one FROM names.
@@ -114,8 +118,9 @@ func (j *judge) with(w *with, e *env) *env {
 		if w.recursive || j.s.dialect == SQLite {
 			inner = &env{name: c.name, up: e}
 		}
+		before := len(j.keyed)
 		j.query(c.query, inner)
-		e = &env{name: c.name, up: e}
+		e = &env{name: c.name, keyed: slices.Clone(j.keyed[before:]), up: e}
 	}
 	return e
 }
@@ -128,6 +133,16 @@ func (e *env) has(s *Schema, n ident) bool {
 		}
 	}
 	return false
+}
+
+// of returns the tables with a shard key that the common table expression n reads.
+func (e *env) of(s *Schema, n ident) []*Table {
+	for ; e != nil; e = e.up {
+		if s.same(e.name, n) {
+			return e.keyed
+		}
+	}
+	return nil
 }
 
 // similar reports a common table expression whose name differs from n at most in case.
@@ -155,6 +170,8 @@ func (j *judge) query(q *query, e *env) {
 
 func (j *judge) core(c *core, e *env, locks bool) *scope {
 	sc := j.open(c.from, e, locks)
+	j.outer = append(j.outer, sc)
+	defer func() { j.outer = j.outer[:len(j.outer)-1] }()
 	for _, it := range c.items {
 		if it.expr != nil {
 			j.expr(it.expr, e)
@@ -162,7 +179,7 @@ func (j *judge) core(c *core, e *env, locks bool) *scope {
 	}
 	j.exprs(c.exprs, e)
 	j.restrict(sc, c.from, c.where, c.fromEnd, e)
-	j.keys(sc, c.from, c.where, false)
+	j.keys(sc, c.from, false, c.where, c.having)
 	return sc
 }
 
@@ -224,13 +241,18 @@ func (j *judge) leaves(sc *scope, src *source, e *env) {
 	r := &ref{name: src.alias, src: src}
 	switch {
 	case src.derived != nil:
+		before := len(j.keyed)
 		j.query(src.derived, e)
+		r.keyed = slices.Clone(j.keyed[before:])
 	default:
 		if r.name.name == "" {
 			r.name = *src.table
 		}
 		if !e.has(j.s, *src.table) {
 			r.table = j.use(*src.table, false)
+		} else {
+			r.keyed = e.of(j.s, *src.table)
+			j.keyed = append(j.keyed, r.keyed...)
 		}
 	}
 	if len(sc.refs) == maxTables {
@@ -264,6 +286,9 @@ func (j *judge) use(n ident, write bool) *Table {
 		case t.Class == Global && write:
 			panic(&Refusal{Code: Closed, Reason: "a write to a global table", Hint: "it is written under a system scope", Table: t.Name})
 		}
+	}
+	if t.ShardKey != "" {
+		j.keyed = append(j.keyed, t)
 	}
 	j.v.Tables = append(j.v.Tables, Use{t, write})
 	j.v.Write = j.v.Write || write

@@ -10,21 +10,27 @@ type keyed struct {
 	named bool   // whatever fulfils it has a shard key among the values that it compares
 	wide  *Table // it is an OR of which one branch names the shard key and another does not
 	open  *Table // it compares the shard key by something else than = and IN, or says NOT
+	blind *Table // it compares the shard key with a value that is computed, or written in a way that databases read differently
 }
 
 // keys notes the values that the conditions of one scope compare with shard keys. A statement runs in one place: one whose OR leaves the named keys is
 // refused, and so is a write that names its keys by nothing but what they are not, since neither would be whole there.
 //
-// A shard key that is compared with a column or a sub-select says nothing: those are of the same place.
-func (j *judge) keys(sc *scope, src *source, where *expr, write bool) {
-	if j.system || !slices.ContainsFunc(sc.refs, func(r *ref) bool { return r.table != nil && r.table.ShardKey != "" }) {
+// A shard key that is compared with a column or a sub-select says nothing: those are of the same place. One that is compared with a value which cannot be
+// read here names a key all the same, and nobody could tell whose: that is refused, unless another condition names the keys beside it.
+func (j *judge) keys(sc *scope, src *source, write bool, conditions ...*expr) {
+	if j.system || len(j.keyed) == 0 {
 		return
 	}
 	k := j.joinKeys(sc, src, keyed{})
-	if where != nil {
-		k = k.and(j.key(sc, where))
+	for _, c := range conditions {
+		if c != nil {
+			k = k.and(j.key(sc, c))
+		}
 	}
 	switch {
+	case k.blind != nil && !k.named:
+		panic(&Refusal{Code: Shape, Reason: "a condition that compares the shard key " + k.blind.ShardKey + " with a value that is computed", Hint: "bind the key, or write it as a text or a whole number", Table: k.blind.Name})
 	case k.wide != nil && !k.named:
 		panic(&Refusal{Code: Shape, Reason: "an OR of which one branch names the shard key " + k.wide.ShardKey + " and another does not", Hint: "name the key beside the OR, or ask each shard for its part", Table: k.wide.Name})
 	case write && k.open != nil && !k.named:
@@ -40,6 +46,9 @@ func (k keyed) and(o keyed) keyed {
 	}
 	if k.open == nil {
 		k.open = o.open
+	}
+	if k.blind == nil {
+		k.blind = o.blind
 	}
 	return k
 }
@@ -69,27 +78,43 @@ func (j *judge) key(sc *scope, x *expr) keyed {
 			k = k.and(j.key(sc, c))
 		}
 		if k.named {
-			k.wide = nil
+			k.wide, k.blind = nil, nil
 		}
 		return k
 	case exprOr:
 		return j.keyOr(sc, x)
 	case exprEq:
-		a, b := x.list[0], x.list[1]
-		if k, ok := j.keyIs(sc, a, []*expr{b}); ok {
+		if k, ok := j.keyEq(sc, x.list[0], x.list[1]); ok {
 			return k
 		}
-		if k, ok := j.keyIs(sc, b, []*expr{a}); ok {
-			return k
+	case exprOther:
+		if x.same {
+			if k, ok := j.keyEq(sc, x.list[0], x.list[1]); ok {
+				return k
+			}
 		}
 	case exprIn:
-		if !x.negated {
-			if k, ok := j.keyIs(sc, x.list[0], x.list[1:]); ok {
+		if x.negated {
+			break
+		}
+		if k, ok := j.keyIs(sc, x.list[0], x.list[1:]); ok {
+			return k
+		}
+		if len(x.list) == 2 {
+			if k, ok := j.keyIs(sc, x.list[1], x.list[:1]); ok {
 				return k
 			}
 		}
 	}
 	return keyed{open: j.mentions(sc, x)}
+}
+
+// keyEq is a = b.
+func (j *judge) keyEq(sc *scope, a, b *expr) (keyed, bool) {
+	if k, ok := j.keyIs(sc, a, []*expr{b}); ok {
+		return k, true
+	}
+	return j.keyIs(sc, b, []*expr{a})
 }
 
 // keyOr names the shard key if each of its branches does.
@@ -136,12 +161,26 @@ func (j *judge) keyIs(sc *scope, c *expr, values []*expr) (keyed, bool) {
 	if t == nil {
 		return keyed{}, false
 	}
-	named := len(values) > 0
+	k := keyed{named: len(values) > 0}
 	for _, v := range values {
-		named = j.keyValue(t, v) && named
+		if j.keyValue(t, v) {
+			continue
+		}
+		k.named = false
+		if isConstant(v) && !strings.EqualFold(j.plain(v), "NULL") {
+			k.blind = t
+		}
 	}
-	return keyed{named: named}, true
+	return k, true
 }
+
+// isConstant reports a value that no row and no sub-select has a part in.
+func isConstant(v *expr) bool {
+	return v.kind != exprColumn && v.kind != exprQuery && !slices.ContainsFunc(v.list, func(part *expr) bool { return !isConstant(part) })
+}
+
+// plain returns the text of a value without parentheses and blanks around it.
+func (j *judge) plain(v *expr) string { return strings.Trim(j.text[v.start:v.end], "() \t\r\n") }
 
 // keyValue notes one value.
 func (j *judge) keyValue(t *Table, v *expr) bool {
@@ -155,25 +194,46 @@ func (j *judge) keyValue(t *Table, v *expr) bool {
 	case v.kind == exprString:
 		j.v.KeyValues = append(j.v.KeyValues, ShardValue{Table: t, Arg: -1, Text: v.text})
 		return true
-	case v.kind == exprOther && len(v.list) == 0 && isDigits(j.text[v.start:v.end]):
-		j.v.KeyValues = append(j.v.KeyValues, ShardValue{Table: t, Arg: -1, Text: j.text[v.start:v.end]})
+	case v.kind == exprOther && len(v.list) <= 1 && isWhole(j.plain(v)):
+		j.v.KeyValues = append(j.v.KeyValues, ShardValue{Table: t, Arg: -1, Text: j.plain(v)})
 		return true
 	}
 	return false
 }
 
-// keyColumn returns the table whose shard key c is; nil for anything else.
+// keyColumn returns the table whose shard key c is, also through a derived table and in a sub-select of the table's; nil for anything else.
 func (j *judge) keyColumn(sc *scope, c *expr) *Table {
 	if c.kind != exprColumn {
 		return nil
 	}
-	for _, r := range sc.refs {
-		if r.table != nil && r.table.ShardKey != "" && strings.EqualFold(r.table.ShardKey, c.column.name) &&
-			(c.qualifier.name == "" || j.s.same(c.qualifier, r.name)) {
-			return r.table
+	if t, _ := j.keyIn(sc, c); t != nil || c.qualifier.name == "" {
+		return t
+	}
+	for _, around := range slices.Backward(j.outer) {
+		if t, known := j.keyIn(around, c); known {
+			return t
 		}
 	}
 	return nil
+}
+
+// keyIn returns the table of the scope whose shard key c is. known says that the scope has the name by which c is qualified.
+func (j *judge) keyIn(sc *scope, c *expr) (t *Table, known bool) {
+	for _, r := range sc.refs {
+		if c.qualifier.name != "" && !j.s.same(c.qualifier, r.name) {
+			continue
+		}
+		known = c.qualifier.name != ""
+		if r.table != nil && r.table.ShardKey != "" && strings.EqualFold(r.table.ShardKey, c.column.name) {
+			return r.table, known
+		}
+		for _, inner := range r.keyed {
+			if strings.EqualFold(inner.ShardKey, c.column.name) {
+				return inner, known
+			}
+		}
+	}
+	return nil, known
 }
 
 // mentions returns the table whose shard key stands somewhere in x, outside sub-selects.
@@ -189,12 +249,13 @@ func (j *judge) mentions(sc *scope, x *expr) *Table {
 	return nil
 }
 
-// isDigits reports a whole number without sign or leading zero, as keys are written.
-func isDigits(text string) bool {
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
+// isWhole reports a whole number without a leading zero, as integer keys are written.
+func isWhole(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
 			return false
 		}
 	}
-	return text != "" && (text == "0" || text[0] != '0')
+	return digits != "" && (text == "0" || digits[0] != '0')
 }

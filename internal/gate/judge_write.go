@@ -9,6 +9,8 @@ import (
 func (j *judge) change(st *statement, e *env) {
 	j.v.Write = true
 	sc := j.open(st.source, e, true)
+	j.outer = append(j.outer, sc)
+	defer func() { j.outer = j.outer[:len(j.outer)-1] }()
 	for _, r := range j.written(st, sc) {
 		j.use(r.name, true)
 	}
@@ -17,7 +19,7 @@ func (j *judge) change(st *statement, e *env) {
 		j.expr(a.value, e)
 	}
 	j.restrict(sc, st.source, st.where, st.whereAt, e)
-	j.keys(sc, st.source, st.where, true)
+	j.keys(sc, st.source, true, st.where)
 	j.exprs(st.exprs, e)
 }
 

@@ -62,7 +62,7 @@ func (p *parser) comparison() *expr {
 	list := []*expr{p.operand()}
 	n, last := 0, exprOther
 	var in *expr
-	noisy := false
+	noisy, same := false, false
 	for {
 		negated := false
 		if p.is("NOT") {
@@ -78,26 +78,28 @@ func (p *parser) comparison() *expr {
 		switch {
 		case t.kind == tokenOp && isComparison(t.value):
 			p.next()
-			last = exprOther
+			last, same = exprOther, t.value == "<=>"
 			if t.value == "=" || t.value == "==" {
 				last = exprEq
 			}
 			if p.is("ANY") || p.is("SOME") || p.is("ALL") {
-				last = exprOther
+				last, same = exprOther, false
 				p.next()
 				list = append(list, p.parenthesised())
 			} else {
 				list = append(list, p.operand())
 			}
 		case p.accept("IS"):
-			last = exprOther
-			p.accept("NOT")
+			last, same = exprOther, false
+			not := p.accept("NOT")
 			switch {
 			case p.accept("NULL"), p.accept("TRUE"), p.accept("FALSE"), p.accept("UNKNOWN"):
 			case p.accept("DISTINCT", "FROM"):
 				list = append(list, p.operand())
+				same = not
 			case p.d == SQLite:
 				list = append(list, p.operand())
+				same = !not
 			default:
 				p.unexpected("NULL, TRUE or FALSE")
 			}
@@ -131,7 +133,7 @@ func (p *parser) comparison() *expr {
 			case n == 1 && last == exprEq:
 				return &expr{kind: exprEq, list: list, start: start, end: p.end()}
 			}
-			return &expr{list: list, noisy: noisy, start: start, end: p.end()}
+			return &expr{list: list, noisy: noisy, same: same && n == 1, start: start, end: p.end()}
 		}
 		n++
 	}

@@ -85,7 +85,8 @@ func (p *parser) core() *core {
 		}
 	}
 	if p.accept("HAVING") {
-		c.exprs = append(c.exprs, p.expr())
+		c.having = p.expr()
+		c.exprs = append(c.exprs, c.having)
 	}
 	if p.accept("WINDOW") {
 		for {
