@@ -105,8 +105,16 @@ type Proposal struct {
 // It is not safe for concurrent use.
 type Advisor struct {
 	policy AdvicePolicy
-	since  map[ShardID]time.Time // of the shards that are loaded
-	last   time.Time             // of the last proposal; zero for none
+	loaded map[ShardID]loaded
+	round  int       // how often Observe was asked
+	last   time.Time // of the last proposal; zero for none
+}
+
+// loaded is since when a shard is, without the time in which it was not measured.
+type loaded struct {
+	since time.Time
+	at    time.Time // when it was measured last
+	round int       // and in which round
 }
 
 // NewAdvisor returns an advisor. The errors are those of [AdvicePolicy.Validate].
@@ -114,7 +122,7 @@ func NewAdvisor(p AdvicePolicy) (*Advisor, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	return &Advisor{policy: p.WithDefaults(), since: make(map[ShardID]time.Time)}, nil
+	return &Advisor{policy: p.WithDefaults(), loaded: make(map[ShardID]loaded)}, nil
 }
 
 // Observe takes the loads of all shards as of one moment, each shard once, and returns a proposal or nil. A shard that is
@@ -133,24 +141,31 @@ func (a *Advisor) Observe(now time.Time, loads []Load) (*Proposal, error) {
 	if !a.last.IsZero() && now.Before(a.last) {
 		return nil, fmt.Errorf("shardrouter: advice for %s, before the last proposal", now.Format(time.RFC3339))
 	}
+	a.round++
 	var worst float64
 	p := &Proposal{At: now, Shards: len(loads), Share: 1 / float64(len(loads)+1)}
 	for _, l := range loads {
 		part, what := a.policy.part(l)
-		since, loaded := a.since[l.Shard]
+		at, is := a.loaded[l.Shard]
 		switch {
-		case part >= a.policy.High && !loaded:
-			since, loaded = now, true
-			a.since[l.Shard] = now
 		case part < a.policy.Low:
-			loaded = false
-			delete(a.since, l.Shard)
+			is = false
+		case is && at.round < a.round-1:
+			at.since = at.since.Add(now.Sub(at.at))
+		case part >= a.policy.High && !is:
+			at, is = loaded{since: now}, true
 		}
-		if loaded && now.Sub(since) >= a.policy.Hold {
+		if !is {
+			delete(a.loaded, l.Shard)
+		} else {
+			at.at, at.round = now, a.round
+			a.loaded[l.Shard] = at
+		}
+		if is && now.Sub(at.since) >= a.policy.Hold {
 			p.Loaded = append(p.Loaded, l.Shard)
 			if part > worst {
 				worst = part
-				p.Reason = fmt.Sprintf("shard %s: %s at %.0f %% of the limit, loaded since %s", l.Shard, what, 100*part, since.UTC().Format(time.RFC3339))
+				p.Reason = fmt.Sprintf("shard %s: %s at %.0f %% of the limit, loaded for %s", l.Shard, what, 100*part, now.Sub(at.since))
 			}
 		}
 		p.Rows += l.Rows

@@ -77,6 +77,30 @@ func TestAdvisor_B6_ShortPeaksAreNone(t *testing.T) {
 	}
 }
 
+// A shard that is not measured for a while counts as loaded for the time in which it was.
+func TestAdvisor_B6_TimeWithoutAMeasureDoesNotCount(t *testing.T) {
+	t.Parallel()
+	a := newAdvisor(t, shardrouter.AdvicePolicy{MaxQueriesPerSecond: 1000})
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var at []int
+	for i := range 60 {
+		loads := []shardrouter.Load{{Shard: "s1", QueriesPerSecond: 10}}
+		if i <= 5 || i >= 40 {
+			loads = append(loads, shardrouter.Load{Shard: "s2", QueriesPerSecond: 900})
+		}
+		p, err := a.Observe(start.Add(time.Duration(i)*time.Minute), loads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p != nil {
+			at = append(at, i)
+		}
+	}
+	if want := []int{50}; !slices.Equal(at, want) { // five minutes before the gap, ten after it
+		t.Errorf("proposals in minutes %v, want %v", at, want)
+	}
+}
+
 func TestAdvisor_Refused(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]shardrouter.AdvicePolicy{
