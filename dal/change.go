@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/tenantdal/tenantdal/dal/control"
 	"github.com/tenantdal/tenantdal/shardrouter"
 	"github.com/tenantdal/tenantdal/tenant"
 )
@@ -67,6 +68,22 @@ func (s *Store) Change(ctx context.Context, by string, changes ...shardrouter.Ch
 		return next, &LeftBehindError{Table: held, Plan: plan, Err: err}
 	}
 	return next, nil
+}
+
+// TopologyLog returns the newest changes of the topology, at most limit of them, the newest first, with who made them and why. It needs a system scope.
+//
+// It returns [tenant.ErrNotSystem], the errors of [control.Store.TopologyLog], and an error for a store of [OpenFixed].
+func (s *Store) TopologyLog(ctx context.Context, limit int) ([]control.TopologyChange, error) {
+	if _, err := tenant.BypassFromContext(ctx); err != nil {
+		return nil, err
+	}
+	if s.control == nil {
+		return nil, errors.New("dal: TopologyLog: the topology of a fixed store never changes")
+	}
+	if s.shut() {
+		return nil, ErrClosed
+	}
+	return s.control.TopologyLog(ctx, limit)
 }
 
 // holds returns the name of a table with a row that the plan moves, or "".
