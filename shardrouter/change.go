@@ -43,7 +43,8 @@ type RemoveShard struct {
 	Shard ShardID `json:"shard"`
 }
 
-// PutKeyspace adds a keyspace, or replaces one. Without Slots, a keyspace that has slots already keeps them.
+// PutKeyspace adds a keyspace, or replaces one. Without Slots, a keyspace that has slots already keeps them. Moving of one
+// that is there stays as it is: see [SetMoving].
 type PutKeyspace struct {
 	Keyspace Keyspace `json:"keyspace"`
 }
@@ -389,6 +390,8 @@ func (c PutKeyspace) apply(e *edit) error {
 	if k.Strategy == StrategySlots && old.Strategy == StrategySlots && len(k.Slots) == 0 {
 		k.Slots = old.Slots
 	}
+	// Rows that may be on two shards stay so whatever else is said of the keyspace.
+	k.Moving = old.Moving
 	*old = k
 	return nil
 }

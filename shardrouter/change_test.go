@@ -460,3 +460,27 @@ func TestMembers_A15_Place(t *testing.T) {
 		t.Errorf("zero key: %v", err)
 	}
 }
+
+// A keyspace whose rows may be on two shards stays so when it is put anew, and only SetMoving says otherwise.
+func TestApply_S43_PutKeyspaceKeepsMoving(t *testing.T) {
+	t.Parallel()
+	topo := newTopology(t, shardrouter.TopologyConfig{Epoch: 1, Shards: names(2), Keyspaces: []shardrouter.Keyspace{{Name: "player"}}})
+	for _, step := range []struct {
+		change shardrouter.Change
+		want   bool
+	}{
+		{shardrouter.SetMoving{Keyspace: "player", Moving: true}, true},
+		{shardrouter.PutKeyspace{Keyspace: shardrouter.Keyspace{Name: "player", VirtualNodes: 256}}, true},
+		{shardrouter.SetMoving{Keyspace: "player"}, false},
+		{shardrouter.PutKeyspace{Keyspace: shardrouter.Keyspace{Name: "player", Moving: true}}, false},
+	} {
+		next, _, err := topo.Apply(step.change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k, _ := next.Keyspace("player"); k.Moving != step.want {
+			t.Errorf("%s: Moving is %v, want %v", step.change.Kind(), k.Moving, step.want)
+		}
+		topo = next
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenantdal/tenantdal/shardrouter"
+	"github.com/tenantdal/tenantdal/tenant"
 )
 
 // ringSample is how many keys stand for all where a strategy has no ranges of hashes to be added up.
@@ -275,7 +276,14 @@ func (o ringOptions) change(s hashed) (hashed, error) {
 
 // owner is the strategy with the tenant, if there is one.
 func (o ringOptions) owner(s hashed) func(key string) (shardrouter.ShardID, error) {
+	var invalid error
+	if o.tenant != "" {
+		_, invalid = tenant.ParseID(o.tenant)
+	}
 	return func(key string) (shardrouter.ShardID, error) {
+		if invalid != nil {
+			return "", invalid
+		}
 		if key == "" {
 			return "", shardrouter.ErrEmptyKey
 		}
