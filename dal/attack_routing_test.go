@@ -2,6 +2,8 @@ package dal_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -253,5 +255,97 @@ func TestAttack_KeysInOtherWords(t *testing.T) {
 	}
 	if after := g.dump(t, "a"); after != before {
 		t.Errorf("rows were changed:\n%s", after)
+	}
+}
+
+// forgery is the outside of a cursor.
+type forgery struct {
+	Version  int       `json:"v"`
+	Check    string    `json:"c"`
+	Backward bool      `json:"b,omitempty"`
+	Values   []*string `json:"k"`
+}
+
+// A cursor of another tenant is refused; whatever is put into one's own shows own rows alone.
+func TestAttack_ForgedCursors(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	g.seed(t)
+	forged := "t" + base64.RawURLEncoding.EncodeToString([]byte("' OR tenant_id = 'b' -- \x00\xff"))
+	for _, order := range [][]dal.Order{{dal.Asc("name")}, {dal.Desc("name")}, {dal.Desc("player_id"), dal.Asc("qty")}} {
+		q := dal.Scatter[Item](g.Store).OrderBy(order...).Limit(1)
+		first, err := q.Page(g.a, "")
+		if err != nil || first.Next == "" {
+			t.Fatalf("Page: %q, %v", first.Next, err)
+		}
+		if r, err := q.Page(g.b, first.Next); !errors.Is(err, dal.ErrCursor) || len(r.Rows) > 0 {
+			t.Errorf("b with a's cursor: %d rows, %v", len(r.Rows), err)
+		}
+		raw, err := base64.RawURLEncoding.DecodeString(first.Next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c forgery
+		if err := json.Unmarshal(raw, &c); err != nil {
+			t.Fatal(err)
+		}
+		for i, is := range c.Values {
+			raw := "b" + (*is)[1:]
+			for _, value := range []*string{nil, &forged, &raw} {
+				for _, back := range []bool{false, true} {
+					mine := forgery{Version: c.Version, Check: c.Check, Backward: back, Values: slices.Clone(c.Values)}
+					mine.Values[i] = value
+					text, err := json.Marshal(mine)
+					if err != nil {
+						t.Fatal(err)
+					}
+					r, _ := q.Page(g.a, base64.RawURLEncoding.EncodeToString(text))
+					for _, row := range r.Rows {
+						if row.TenantID != "a" {
+							t.Errorf("%s: a row of %q", text, row.TenantID)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// SQL in the texts of a query over shards is refused, or reads own rows alone.
+func TestAttack_TextInScatter(t *testing.T) {
+	t.Parallel()
+	g := newGame(t)
+	g.seed(t)
+	for _, where := range []string{
+		"1=1 UNION SELECT * FROM items", "1=1 ORDER BY 1", "1=1 LIMIT 1", "name = 'x' -- ", "tenant_id = 'b'", "1=1; DELETE FROM items", "1=1 OR tenant_id = 'b'",
+		"EXISTS (SELECT 1 FROM items WHERE tenant_id = 'b')",
+	} {
+		q := dal.Scatter[Item](g.Store).Where(where).OrderBy(dal.Asc("name"))
+		if r, err := q.Find(g.a); err == nil || len(r.Rows) > 0 {
+			t.Errorf("Find where %s: %d rows, %v, want it refused", where, len(r.Rows), err)
+		}
+		if r, err := dal.Scatter[Item](g.Store).Where(where).Aggregate(g.a, dal.Count()); err == nil || len(r.Rows) > 0 {
+			t.Errorf("Aggregate where %s: %v, %v, want it refused", where, r.Rows, err)
+		}
+	}
+	r, err := dal.Scatter[Item](g.Store).Where("1=1) OR (1=1").Find(g.a)
+	for _, row := range r.Rows {
+		if row.TenantID != "a" {
+			t.Errorf("a row of %q, %v", row.TenantID, err)
+		}
+	}
+	for _, column := range []string{"name; DROP TABLE items", "tenant_id", "TENANT_ID", "name DESC", "`name`", "items.name", "1", "(SELECT name FROM items)", ""} {
+		_, sorted := dal.Scatter[Item](g.Store).OrderBy(dal.Asc(column)).Find(g.a)
+		_, grouped := dal.Scatter[Item](g.Store).GroupBy(column).Aggregate(g.a, dal.Count())
+		_, summed := dal.Scatter[Item](g.Store).Aggregate(g.a, dal.Sum(column))
+		_, largest := dal.Scatter[Item](g.Store).Aggregate(g.a, dal.Max(column))
+		for what, err := range map[string]error{"OrderBy": sorted, "GroupBy": grouped, "Sum": summed, "Max": largest} {
+			if !errors.Is(err, dal.ErrShape) {
+				t.Errorf("%s %q: %v, want it refused", what, column, err)
+			}
+		}
+	}
+	if n := g.count(t, "SELECT COUNT(*) FROM items"); n != 6 {
+		t.Errorf("%d rows, want 6", n)
 	}
 }

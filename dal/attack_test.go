@@ -800,7 +800,11 @@ func TestAttack_Documented(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Za-z/_]+)` \\|").FindAllStringSubmatch(string(page), -1) {
 		listed[m[1]] = true
 	}
-	want := map[string]bool{"TestAttack_KeptBytes": true}
+	want := map[string]bool{
+		"TestAttack_KeptBytes": true, "TestAttack_WatcherPanics": true, "TestAttack_RowsOfAWriteStayOpen": true, "TestAttack_GoexitInFanOut": true,
+		"TestAttack_GoexitInCreateEach": true, "TestAttack_FanOutHandleKept": true, "TestAttack_KeysInOtherWords": true, "TestAttack_ForgedCursors": true,
+		"TestAttack_TextInScatter": true,
+	}
 	for _, a := range textAttacks {
 		want[a.name] = true
 	}
