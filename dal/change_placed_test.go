@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,6 +41,7 @@ func fights() schema.Set {
 // arena is a store over two shards, with players on a ring and fights in rooms.
 type arena struct {
 	*dal.Store
+	cfg    dal.Config
 	rec    *recorder
 	ctx    context.Context // of tenant shared-a
 	system context.Context
@@ -54,7 +57,7 @@ func newArena(t *testing.T, c dal.Cluster) *arena {
 	if _, err := schema.Up(t.Context(), cfg, heroes("", ""), fights()); err != nil {
 		t.Fatal(err)
 	}
-	a.Store = opened(t, cfg)
+	a.Store, a.cfg = opened(t, cfg), cfg
 	return a
 }
 
@@ -313,4 +316,39 @@ func TestChange_A13_OneOfManyWinsAndTheHistorySaysWhoAndWhy(t *testing.T) {
 			t.Errorf("the history has %#v, %v, want %#v", change, err, pin(winner))
 		}
 	})
+}
+
+// A shard that operators have marked down stops no process from starting, and is opened when it is back.
+func TestOpen_B3_ShardThatIsDown(t *testing.T) {
+	t.Parallel()
+	c := dal.SQLiteCluster(t.TempDir(), 2)
+	a := newArena(t, c)
+	here, there := keyOn(t, a.Topology(), "shared-a", "s1"), keyOn(t, a.Topology(), "shared-a", "s2")
+	a.must(t, state("s2", shardrouter.Down))
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(c.Dir, "s2.db")
+	if err := os.Rename(file, file+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(file, 0o700); err != nil { // nothing that could be opened
+		t.Fatal(err)
+	}
+	b := opened(t, a.cfg)
+	if err := b.On(a.ctx, dal.Key("player", here)).Create(&Hero{PlayerID: here}).Error; err != nil {
+		t.Errorf("the other shard: %v", err)
+	}
+	if err := b.On(a.ctx, dal.Key("player", there)).Create(&Hero{PlayerID: there}).Error; !errors.Is(err, shardrouter.ErrShardDown) {
+		t.Errorf("the shard that is down: got %v, want ErrShardDown", err)
+	}
+	if err := errors.Join(os.Remove(file), os.Rename(file+".away", file)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Change(a.system, "ops", state("s2", shardrouter.Active)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.On(a.ctx, dal.Key("player", there)).Create(&Hero{PlayerID: there}).Error; err != nil {
+		t.Errorf("the shard is back: %v", err)
+	}
 }

@@ -72,7 +72,7 @@ type Store struct {
 	openers sync.WaitGroup
 }
 
-// Open connects to every shared place, compares the declared tables with each database, and returns the store. It never changes a schema. A place that is
+// Open connects to every shared place whose shard is not down, compares the declared tables with each database, and returns the store. It never changes a schema. A place that is
 // one tenant's own is opened and compared when it is first used: one that is not fit stops nobody else, and its tenant is refused with the error until it
 // is mended.
 //
@@ -152,6 +152,9 @@ func (s *Store) connect(ctx context.Context) error {
 	g := errgroup.Group{}
 	g.SetLimit(openParallelism)
 	for _, id := range s.defaultShards() {
+		if s.snapshot().Check(id) != nil {
+			continue // down: opened and compared when it is back and first asked
+		}
 		g.Go(func() error {
 			if _, err := s.at(ctx, Place{Shard: id}, ""); err != nil {
 				mu.Lock()
