@@ -158,6 +158,9 @@ func (b *binding) ownsKeys(v *gate.Verdict, arg func(int) any) error {
 	}
 	for i := range v.KeyValues {
 		s := &v.KeyValues[i]
+		if err := b.store.tables.byName[s.Table.Name].takes(b.key); err != nil && b.key != "" {
+			return err
+		}
 		if s.Arg < 0 {
 			if s.Text == string(b.key) {
 				continue

@@ -3,9 +3,11 @@ package dal
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
 
 	"github.com/tenantdal/tenantdal/shardrouter"
 	"github.com/tenantdal/tenantdal/tenant"
@@ -118,6 +120,9 @@ func (b *binding) owns(t *table, of tenant.Tenant, value any) error {
 	if err != nil {
 		return fmt.Errorf("dal: table %q, column %q: %w", t.name, t.shardKey.DBName, err)
 	}
+	if err := t.takes(key); err != nil {
+		return err
+	}
 	owner, err := b.store.snapshot().Owner(t.Keyspace, string(of.ID), key)
 	if err != nil {
 		return err
@@ -126,6 +131,25 @@ func (b *binding) owns(t *table, of tenant.Tenant, value any) error {
 		return &CrossShardError{Table: t.name, Held: b.db.place.Shard, Wanted: owner}
 	}
 	return nil
+}
+
+// takes refuses a key that the shard-key column would keep as another: "007" in a column of integers is 7, which may live elsewhere.
+func (t *table) takes(key shardrouter.Key) error {
+	if kind := t.shardKey.GORMDataType; kind != schema.Int && kind != schema.Uint || isDecimal(string(key)) {
+		return nil
+	}
+	return &ShapeError{Shape: "a key of the integer column " + t.shardKey.DBName + " that is not written as an integer is", Table: t.name, Hint: "give the key as an integer: the column would take it for another"}
+}
+
+// isDecimal reports an integer's own text: no blank, sign of plus or leading zero.
+func isDecimal(s string) bool {
+	digits := strings.TrimPrefix(s, "-")
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return false
+		}
+	}
+	return digits != "" && digits[0] != '0'
 }
 
 // plainKey unwraps pointers, so that a *string key routes as its string.
