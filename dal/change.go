@@ -95,9 +95,16 @@ func (s *Store) holds(ctx context.Context, plan *shardrouter.Plan) (string, erro
 	if err != nil {
 		return "", err
 	}
+	type whole struct{ keyspace, tenant string }
+	looked := map[whole]bool{} // a ring moves in many parts, and one look is for all of them
 	for _, m := range plan.Moves {
+		single := m.Kind == shardrouter.MoveKey
+		if part := (whole{m.Keyspace, m.Tenant}); !single && looked[part] {
+			continue
+		} else if !single {
+			looked[part] = true
+		}
 		for _, p := range places {
-			single := m.Kind == shardrouter.MoveKey
 			if single && p.Shard != m.From || p.owner != "" && m.Tenant != "" && string(p.owner) != m.Tenant {
 				continue
 			}
