@@ -16,7 +16,8 @@ import (
 )
 
 // Change changes the topology, under a system scope whose reason is kept in the history beside by. It returns the new topology, by which this store routes
-// from then on; others do within their Config.TopologyPoll, or sooner with a Notifier.
+// from then on; others do within their Config.TopologyPoll, or sooner with a Notifier. The scope names tables since every system scope does; it need not
+// open those that are looked at.
 //
 // A change that moves keys is refused with [*shardrouter.NeedsReshardError] and its plan unless nothing is there to be moved: a key that moves by itself
 // (a pin, a room) has no rows in the declared tables of its keyspace on the shard that it leaves; for anything else, no place holds a row of the keyspace.

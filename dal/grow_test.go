@@ -111,9 +111,13 @@ func TestChange_ShardsThatJoinedBecomeActive(t *testing.T) {
 				t.Fatalf("delete: %d, %v", db.RowsAffected, db.Error)
 			}
 		}
+		before := joined.SystemUses().Uses
 		next, err := joined.Change(system, "ops", active)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n := joined.SystemUses().Uses - before; n == 0 || n > uint64(2*len(places)) {
+			t.Errorf("the change looked %d times into a table, want once before and once after in each of %d places", n, len(places))
 		}
 		follows(t, old, next.Epoch())
 		for _, id := range tenants {

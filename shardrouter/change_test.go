@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -137,6 +138,9 @@ func TestApply_A12_S15_ModuloIsRefused(t *testing.T) {
 	var needs *shardrouter.NeedsReshardError
 	if err := plan.Refuse(); !errors.Is(err, shardrouter.ErrNeedsReshard) || !errors.As(err, &needs) || needs.Plan != plan {
 		t.Errorf("Refuse = %v", err)
+	}
+	if got, want := needs.Error(), `moves 1, the first all keys in keyspace "m"`; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want the end %q", got, want)
 	}
 	for _, harmless := range []shardrouter.Change{
 		shardrouter.AddShard{Shard: "s5", Info: shardrouter.ShardInfo{State: shardrouter.Joining}},
@@ -323,6 +327,9 @@ func TestApply_A3_A4_PinsAndRooms(t *testing.T) {
 	_, plan = apply(t, more, shardrouter.DropRoom{Tenant: "acme", Keyspace: "room", Key: "8"})
 	if want := []shardrouter.Move{{Kind: "key", Keyspace: "room", Tenant: "acme", Key: "8", From: "s1"}}; !slices.Equal(plan.Moves, want) {
 		t.Errorf("Moves = %+v, want %+v", plan.Moves, want)
+	}
+	if got, want := plan.Refuse().Error(), `moves 1, the first key "8" of tenant "acme" in keyspace "room" from shard "s1" to none`; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want the end %q", got, want)
 	}
 	for name, c := range map[string]struct {
 		change shardrouter.Change

@@ -347,14 +347,28 @@ type NeedsReshardError struct {
 	Plan *Plan // what would move; not empty
 }
 
-// Error names the first move and how many there are.
+// Error says how many moves there are, and names the first.
 func (e *NeedsReshardError) Error() string {
 	m := e.Plan.Moves[0]
-	what := fmt.Sprintf("%s of keyspace %q", m.Kind, clip(m.Keyspace))
-	if m.From != "" {
-		what += fmt.Sprintf(" from shard %q to %q", m.From, m.To)
+	what := m.Kind
+	switch {
+	case m.Kind == MoveHash:
+		what = "run of hashes"
+	case m.Kind == MoveRange:
+		what = "range of keys"
+	case m.Kind == MoveAll:
+		what = "all keys"
+	case m.Kind == MoveKey && m.Tenant != "":
+		what = fmt.Sprintf("key %q of tenant %q", clip(string(m.Key)), clip(m.Tenant))
 	}
-	return fmt.Sprintf("shardrouter: the change to epoch %d makes %d moves, the first %s: carry it out by a reshard", e.Plan.To, len(e.Plan.Moves), what)
+	what += fmt.Sprintf(" in keyspace %q", clip(m.Keyspace))
+	switch {
+	case m.To != "":
+		what += fmt.Sprintf(" from shard %q to %q", m.From, m.To)
+	case m.From != "":
+		what += fmt.Sprintf(" from shard %q to none", m.From)
+	}
+	return fmt.Sprintf("shardrouter: the change to epoch %d needs a reshard, which this version does not have: moves %d, the first %s", e.Plan.To, len(e.Plan.Moves), what)
 }
 
 // Is reports whether target is [ErrNeedsReshard].
