@@ -72,7 +72,8 @@ type Config struct {
 	StaleWrites StaleWrites
 	// Notifier tells of changes of the topology sooner than polling does, on [TopologyTopic]. Nil: polling alone.
 	Notifier notify.Notifier
-	// Logger gets the library's records. Nil: none. Statements are logged at debug, what the library does by itself at info or warn.
+	// Logger gets the library's records. Nil: none. A statement that failed on the server is logged at error, one that took longer than 200 ms at
+	// warn, others after gorm's Debug alone, all without their values; what the library does by itself at info or warn.
 	Logger *slog.Logger
 
 	observer wire.Observer

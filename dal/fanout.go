@@ -131,9 +131,10 @@ func (s *Store) tenantTopology(ctx context.Context) (tenant.Tenant, *shardrouter
 }
 
 // FanOut calls fn for each shard of the context's tenant that the spec names, several at a time, and returns when every call has returned. Each gets a
-// context that ends at its deadline or when another shard has failed, the shard's entry of the report, and a handle of the tenant in the keyspace on that
-// shard, which reads only: writes, locking reads, transactions that could write and DB() are refused with [ErrReadOnly]. The handle lives as long as the
-// call for its shard: afterwards it is refused with [ErrHandleOver]. fn must not return before its own goroutines have, and must end when its context does.
+// context that ends at its deadline or when another shard has failed, the shard's entry of the report, to whose Rows fn adds what it read, and a handle of
+// the tenant in the keyspace on that shard, which reads only: writes, locking reads, transactions that could write and DB() are refused with
+// [ErrReadOnly]. The handle lives as long as the call for its shard: afterwards it is refused with [ErrHandleOver]. fn must not return before its own
+// goroutines have, and must end when its context does.
 //
 // Rows of a keyspace that is being moved may be there on two shards; see [shardrouter.Keyspace].Moving. [Scatter] drops those that the shard does not own.
 //
