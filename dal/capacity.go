@@ -25,7 +25,8 @@ import (
 // which is [IsRetryable].
 //
 // Refused with [*ShapeError]: an INSERT outside any transaction, one whose keys come from a SELECT, one that returns rows to a text, and one
-// beside gorm or under a system scope. A limit below 1, or a table that deletes softly or has no shard key, is a [*ModelError] at Open.
+// beside gorm or under a system scope. A limit below 1, or a table that deletes softly or has no shard key, is a [*ModelError] at Open, and a
+// place without the set [ErrNotMigrated].
 func (t Table) Capacity(limit int) Table {
 	t.limited, t.limit = true, limit
 	return t
@@ -44,6 +45,9 @@ func (t *table) capacityFault() (problem, mend string) {
 	}
 	return "", ""
 }
+
+// capacityTable has a row for each key of a table with a capacity; its DDL is the set schema.Capacity.
+const capacityTable = "capacity_turns"
 
 // capacityLocks takes the row that stands for a key, and with it the turn to add rows under the key.
 var capacityLocks = func() map[Dialect]*wire.Statement {

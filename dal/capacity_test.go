@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -191,6 +192,26 @@ func TestCapacity_EveryWayToInsert(t *testing.T) {
 }
 
 // Limits that could not be kept are refused when the store is opened.
+func TestCapacity_SetIsMissing(t *testing.T) {
+	t.Parallel()
+	for name, cluster := range clusters() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, err := tenant.NewStatic(tenant.Tenant{ID: "a", Model: tenant.SharedTable})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := dal.Config{Cluster: cluster(t), Registry: reg, Tables: []dal.Table{dal.Tenant[Hero]("player", "player_id").Capacity(2)}}
+			if _, err := schema.Up(t.Context(), cfg, heroes(", KEY k_player (tenant_id, player_id)", "")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := dal.Open(t.Context(), cfg); !errors.Is(err, dal.ErrNotMigrated) || !strings.Contains(err.Error(), "schema.Capacity()") {
+				t.Errorf("got %v, want ErrNotMigrated with the set", err)
+			}
+		})
+	}
+}
+
 func TestCapacity_Declarations(t *testing.T) {
 	t.Parallel()
 	top, err := shardrouter.NewTopology(shardrouter.TopologyConfig{Epoch: 1, Shards: []shardrouter.ShardID{"s1"}, Keyspaces: []shardrouter.Keyspace{{Name: "player"}, {Name: "guild"}}})

@@ -93,6 +93,13 @@ func (db *database) check(ctx context.Context, compared bool) error {
 			errs = append(errs, m)
 		}
 	}
+	if db.store.tables.limited {
+		if s, err := db.inspect(ctx, capacityTable); err != nil {
+			errs = append(errs, fmt.Errorf("dal: place %s: inspect table %q: %w", db.place, capacityTable, err))
+		} else if len(s.Columns) == 0 {
+			errs = append(errs, fmt.Errorf("%w: place %s has no table %q, which Table.Capacity needs: give schema.Up the set schema.Capacity()", ErrNotMigrated, db.place, capacityTable))
+		}
+	}
 	return errors.Join(errs...)
 }
 
