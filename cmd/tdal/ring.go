@@ -52,6 +52,8 @@ func newRingOwner() *cobra.Command {
 		Long: `Owner reads keys from standard input, one a line, and prints each with the shard that owns it, separated by a tab; with --json one
 object a line. Data is placed by tenant and key: give the tenant. Without it the bare key is hashed, as in the golden vectors.
 
+No deployment is asked: pins and weights are not known, and slots are a new table over the shards. What a deployment does, route explain says.
+
 Exit codes: 0 done, 2 wrong arguments or a key that cannot be.`,
 		Example: `  seq 1 10 | tdal ring owner --shards s1,s2,s3 --tenant acme`,
 		RunE: func(c *cobra.Command, _ []string) error {

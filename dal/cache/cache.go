@@ -95,7 +95,8 @@ func New[M any, ID ~string | dal.Integer](store *dal.Store, cfg Config) (*Cache[
 }
 
 // Get returns the row with the primary key id of the context's tenant, in the place of key, as [dal.Store.On] would read it. It is a copy; what it refers
-// to (slices, maps, pointers) is shared with other callers and must not be changed.
+// to (slices, maps, pointers) is shared with other callers and must not be changed. key chooses the place and is not compared with the row. The row is
+// looked for by tenant and id: a table whose primary key has another column between them needs an index on (tenant_id, id).
 //
 // Its errors are those of the load: [gorm.ErrRecordNotFound] for a row that is not there, which is not kept, the errors of [dal.Store.Route], the cause of a
 // ctx that ends, [ErrLoadPanicked]. A tenant that is not served any more is refused whatever is kept.
